@@ -48,7 +48,7 @@ package final class ServiceManager: Sendable {
     /// The server accepts connections.
     package func ready(status: String) {
         isReady.store(true, ordering: .relaxed)
-        tell("READY=1\nSTATUS=\(status)")
+        notify("READY=1\nSTATUS=\(status)")
     }
 
     /// Certificate and keys are being reloaded, until ``reloaded()``. Not sent before the server is ready.
@@ -57,19 +57,19 @@ package final class ServiceManager: Sendable {
         var now = timespec()
         clock_gettime(CLOCK_MONOTONIC, &now)
         let microseconds = Int64(now.tv_sec) * 1_000_000 + Int64(now.tv_nsec) / 1_000
-        tell("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
+        notify("RELOADING=1\nMONOTONIC_USEC=\(microseconds)")
     }
 
     /// The reload has ended.
     package func reloaded() {
-        if isReady.load(ordering: .relaxed) { tell("READY=1") }
+        if isReady.load(ordering: .relaxed) { notify("READY=1") }
     }
 
     /// The server is about to end.
-    package func stopping() { tell("STOPPING=1\nSTATUS=stopping") }
+    package func stopping() { notify("STOPPING=1\nSTATUS=stopping") }
 
     /// The process works.
-    package func alive() { tell("WATCHDOG=1") }
+    package func alive() { notify("WATCHDOG=1") }
 
     /// Sends ``alive()`` as long as the process works, until the task is cancelled.
     ///
@@ -85,7 +85,7 @@ package final class ServiceManager: Sendable {
     }
 
     /// A failure is ignored: there is no other way to report it.
-    private func tell(_ message: String) {
+    private func notify(_ message: String) {
         var address = address
         let bytes = Array(message.utf8)
         withUnsafePointer(to: &address) { pointer in

@@ -9,7 +9,7 @@ extension OutgoingClient {
     public func sendAndBlock(_ request: OutgoingRequest) throws(OutgoingFailure) -> OutgoingResponse {
         let order = try TransferOrder(request)
         let result = Outcome()
-        _ = try queue(for: order).add(order) { result.give($0) }
+        _ = try queue(for: order).add(order) { result.complete($0) }
         return try result.wait().get()
     }
 
@@ -17,7 +17,7 @@ extension OutgoingClient {
         private let result = Locked<Result<OutgoingResponse, OutgoingFailure>>(.failure(.stopped))
         private let isThere = DispatchSemaphore(value: 0)
 
-        func give(_ result: Result<OutgoingResponse, OutgoingFailure>) {
+        func complete(_ result: Result<OutgoingResponse, OutgoingFailure>) {
             self.result.withLock { $0 = result }
             isThere.signal()
         }

@@ -48,17 +48,17 @@ final class Transfer {
         // Unretained: see the type.
         let me = Unmanaged.passUnretained(self).toOpaque()
         options.check(ccurl_set_pointer(easy, CURLOPT_WRITEDATA, me))
-        options.check(ccurl_set_bytes_function(easy, CURLOPT_WRITEFUNCTION) { Transfer.of($3).take($0, $1 * $2) })
+        options.check(ccurl_set_bytes_function(easy, CURLOPT_WRITEFUNCTION) { Transfer.of($3).receive($0, $1 * $2) })
         options.check(ccurl_set_pointer(easy, CURLOPT_HEADERDATA, me))
         options.check(
-            ccurl_set_bytes_function(easy, CURLOPT_HEADERFUNCTION) { Transfer.of($3).takeHeader($0, $1 * $2) })
+            ccurl_set_bytes_function(easy, CURLOPT_HEADERFUNCTION) { Transfer.of($3).receiveHeader($0, $1 * $2) })
         options.check(ccurl_set_pointer(easy, CURLOPT_READDATA, me))
-        options.check(ccurl_set_bytes_function(easy, CURLOPT_READFUNCTION) { Transfer.of($3).give($0, $1 * $2) })
+        options.check(ccurl_set_bytes_function(easy, CURLOPT_READFUNCTION) { Transfer.of($3).sendPart($0, $1 * $2) })
         options.check(ccurl_set_pointer(easy, CURLOPT_OPENSOCKETDATA, me))
         options.check(ccurl_set_socket_function(easy) { Transfer.of($0).open($2!) })
         options.check(ccurl_set_pointer(easy, CURLOPT_PREREQDATA, me))
         options.check(
-            ccurl_set_prerequest_function(easy) { data, address, _, _, _ in Transfer.of(data).begin(address) })
+            ccurl_set_prerequest_function(easy) { data, address, _, _, _ in Transfer.of(data).checkAddress(address) })
         if case .mail = entry.order.kind {
             options.check(ccurl_set_pointer(easy, CURLOPT_XFERINFODATA, me))
             options.check(ccurl_set_progress_function(easy) { data, _, _, _, _ in Transfer.of(data).goesOn() })
@@ -93,7 +93,7 @@ final class Transfer {
     // MARK: Callbacks of libcurl
 
     /// Returning fewer bytes than arrived ends the transfer.
-    private func take(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+    private func receive(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard count > 0, let bytes else { return count }
         guard body.count + count <= entry.order.limits.responseBytes else {
             isTooLarge = true
@@ -103,7 +103,7 @@ final class Transfer {
         return count
     }
 
-    private func takeHeader(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+    private func receiveHeader(_ bytes: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard count > 0, let bytes else { return count }
         headerBytes += count
         guard headerBytes <= Self.mostHeaderBytes else {
@@ -111,7 +111,7 @@ final class Transfer {
             return 0
         }
         guard case .call = entry.order.kind else {
-            takeReply(UnsafeRawBufferPointer(start: bytes, count: count))
+            receiveReply(UnsafeRawBufferPointer(start: bytes, count: count))
             return count
         }
         let line = String(decoding: UnsafeRawBufferPointer(start: bytes, count: count), as: UTF8.self)
@@ -129,7 +129,7 @@ final class Transfer {
     /// Handles a line of a mail server. A rejection ends the mail. libcurl would send QUIT within the same call, so the
     /// connection is ended before that. The exception: a server that rejects EHLO (its second reply) may still accept
     /// HELO.
-    private func takeReply(_ line: UnsafeRawBufferPointer) {
+    private func receiveReply(_ line: UnsafeRawBufferPointer) {
         if isReplyWhole { reply = [] }
         reply.append(String(decoding: line, as: UTF8.self))
         isReplyWhole = line.count > 3 && line[3] != UInt8(ascii: "-")
@@ -155,7 +155,7 @@ final class Transfer {
         character == " " || character == "\t" || character.isNewline
     }
 
-    private func give(_ room: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
+    private func sendPart(_ room: UnsafeMutablePointer<CChar>?, _ count: Int) -> Int {
         guard case .mail(let mail) = entry.order.kind, let room else { return 0 }
         let part = mail.message[sent..<min(mail.message.count, sent + count)]
         part.withUnsafeBytes {
@@ -190,7 +190,7 @@ final class Transfer {
     }
 
     /// The connection is established, possibly by an earlier transfer that had other destinations.
-    private func begin(_ address: UnsafeMutablePointer<CChar>?) -> Int32 {
+    private func checkAddress(_ address: UnsafeMutablePointer<CChar>?) -> Int32 {
         guard entry.order.destinations == .publicOnly else { return CURL_PREREQFUNC_OK }
         guard let address, !PrivateAddresses.contain(String(cString: address)) else {
             isForbidden = true

@@ -19,7 +19,7 @@ final class AuthStates: @unchecked Sendable {
             state = newer
             // Yielding runs no code of the loops.
             for loop in loops.values { loop.yield(newer) }
-            tellFollowers()
+            notifyFollowers()
         }
     }
 
@@ -27,12 +27,12 @@ final class AuthStates: @unchecked Sendable {
     func add(_ follower: FollowingClient) {
         lock.withLock {
             followers.append(follower)
-            tellFollowers()
+            notifyFollowers()
         }
     }
 
     /// With the lock held. Notifications are posted to the client's mailbox without waiting.
-    private func tellFollowers() {
+    private func notifyFollowers() {
         for index in followers.indices { followers[index].handle(state) }
         followers.removeAll { $0.client == nil }
     }

@@ -25,7 +25,7 @@ extension PresenceAccount {
 
     /// Notifies the server of one sign-out; returns whether that is done.
     @discardableResult
-    func sayFarewell(of refreshToken: String, access: String? = nil) async -> Bool {
+    func sendFarewell(of refreshToken: String, access: String? = nil) async -> Bool {
         do {
             var token = access
             if token == nil {
@@ -35,10 +35,10 @@ extension PresenceAccount {
         } catch let error as PresenceError where error.isRefusal || error.code == .notFound || error.code == .forbidden
         {
             // An access token may end before its session.
-            if access != nil { return await sayFarewell(of: refreshToken) }
+            if access != nil { return await sendFarewell(of: refreshToken) }
         } catch {
             logger?.log(.notice, "the server was not notified of a sign-out yet: \(error)")
-            sayFarewellsLater()
+            sendFarewellsLater()
             return false
         }
         keepFarewells { $0.removeAll { $0 == refreshToken } }
@@ -46,15 +46,15 @@ extension PresenceAccount {
     }
 
     /// Notifies the server of all pending sign-outs: at launch, after another response of the server, or after a delay.
-    func sayFarewells() async {
+    func sendFarewells() async {
         keepFarewells { _ in }
         for token in farewells where token != session?.stored.refreshToken {
-            guard await sayFarewell(of: token) else { return }
+            guard await sendFarewell(of: token) else { return }
         }
         farewellPause = Self.shortestFarewellPause
     }
 
-    private func sayFarewellsLater() {
+    private func sendFarewellsLater() {
         guard farewellWait == nil else { return }
         let pause = farewellPause
         farewellPause = min(farewellPause * 2, Self.longestFarewellPause)
@@ -66,6 +66,6 @@ extension PresenceAccount {
 
     private func resumeFarewells() async {
         farewellWait = nil
-        await sayFarewells()
+        await sendFarewells()
     }
 }

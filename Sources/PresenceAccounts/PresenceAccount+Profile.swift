@@ -19,7 +19,7 @@ extension PresenceAccount {
 
     public func sessions() async throws -> [AccountSession] {
         let request = AccountServer.Request("GET", "v1/me/sessions", isRepeatable: true)
-        return try await answer(to: request, as: Answer.Sessions.self).answer.sessions.map(AccountSession.init)
+        return try await response(to: request, as: Answer.Sessions.self).answer.sessions.map(AccountSession.init)
     }
 
     public func availability(ofUsername username: String) async throws -> UsernameAvailability {
@@ -37,7 +37,7 @@ extension PresenceAccount {
     public func claimUsername(_ username: String) async throws -> Account {
         let request = AccountServer.Request(
             "PUT", "v1/me/username", ["username": .text(username)], isRepeatable: true)
-        let (answer, asked) = try await answer(to: request, as: Answer.AccountAlone.self)
+        let (answer, asked) = try await response(to: request, as: Answer.AccountAlone.self)
         hold(Account(answer.account), of: asked)
         return Account(answer.account)
     }
@@ -50,12 +50,12 @@ extension PresenceAccount {
     }
 
     private func user(_ request: AccountServer.Request) async throws -> User {
-        let (answer, asked) = try await answer(to: request, as: Answer.Me.self)
+        let (answer, asked) = try await response(to: request, as: Answer.Me.self)
         hold(Account(answer.account), of: asked)
         return User(answer)
     }
 
-    private func answer<Answer: Decodable>(
+    private func response<Answer: Decodable>(
         to request: AccountServer.Request, as type: Answer.Type
     ) async throws -> (answer: Answer, asked: Asked) {
         let (body, asked) = try await authorized(request)

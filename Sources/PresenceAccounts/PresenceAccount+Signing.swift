@@ -38,7 +38,7 @@ extension PresenceAccount {
         // A store that cannot be read will be overwritten.
         try? restore()
         let decisions = decisions
-        let answer = try await server.answer(to: request)
+        let answer = try await server.response(to: request)
         if answer.status == 202 { return nil }
         let tokens = try AccountServer.decode(Answer.Tokens.self, from: answer.body, of: request)
         guard decisions == self.decisions else {
@@ -53,7 +53,7 @@ extension PresenceAccount {
             throw error
         }
         if let former { Task { await self.leave(former) } }
-        if !farewells.isEmpty { Task { await self.sayFarewells() } }
+        if !farewells.isEmpty { Task { await self.sendFarewells() } }
         return Account(tokens.account)
     }
 
@@ -105,7 +105,7 @@ extension PresenceAccount {
         keepFarewells { $0.append(refreshToken) }
         var access = former.access?.token
         if former.access.map({ $0.until <= uptime() }) ?? true { access = nil }
-        await sayFarewell(of: refreshToken, access: access)
+        await sendFarewell(of: refreshToken, access: access)
     }
 
     private func revoke(_ token: String) {

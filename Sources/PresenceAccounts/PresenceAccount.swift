@@ -108,7 +108,7 @@ public actor PresenceAccount: AccountRepository {
         self.uptime = uptime
         self.sleep = sleep
         server = AccountServer(url: url, transport: transport, timeout: configuration.requestTimeout)
-        unlocks.follow { [weak self] in Task { try? await self?.restore() } }
+        unlocks.observe { [weak self] in Task { try? await self?.restore() } }
         Task { [weak self] in try? await self?.restore() }
     }
 
@@ -130,7 +130,7 @@ public actor PresenceAccount: AccountRepository {
             let stored = try storing { try $0.load() }
             isRestored = true
             keepFarewells { _ in }
-            if !farewells.isEmpty { Task { [weak self] in await self?.sayFarewells() } }
+            if !farewells.isEmpty { Task { [weak self] in await self?.sendFarewells() } }
             guard let stored else { return stateFeed.publish(.signedOut(.notSignedIn)) }
             session = Session(stored: stored)
             publish(.stale(since: stored.savedAt))

@@ -132,13 +132,13 @@ extension PresenceMessenger {
             }
         } onCancel: {
             // It runs on this actor, after the continuation is there.
-            Task { await self.tell(.cancelled, of: id, in: lane) }
+            Task { await self.complete(.cancelled, of: id, in: lane) }
         }
     }
 
     /// Reports the outcome of a change; returns whether a call waited for it.
     @discardableResult
-    func tell(_ outcome: Outcome, of id: String, in lane: String) -> Bool {
+    func complete(_ outcome: Outcome, of id: String, in lane: String) -> Bool {
         guard let waiting = outcomes[lane]?.removeValue(forKey: id) else { return false }
         waiting.resume(returning: outcome)
         return true

@@ -49,7 +49,7 @@ extension PresenceMessenger {
                 let answers = try parts.map { (data) throws(PresenceError) in try Wire.read(Wire.Subscribed.self, data)
                 }
                 guard asked == generation else { return }
-                for conversation in answers.flatMap({ $0.conversationList ?? [] }) { take(conversation) }
+                for conversation in answers.flatMap({ $0.conversationList ?? [] }) { apply(conversation) }
                 isListKnown = true
                 return publishList()
             } catch {
@@ -60,7 +60,7 @@ extension PresenceMessenger {
 
     /// Applies a conversation from the server, if it is newer.
     @discardableResult
-    func take(_ wire: Wire.Conversation) -> ChatConversation? {
+    func apply(_ wire: Wire.Conversation) -> ChatConversation? {
         guard wire.version > versions[wire.id] ?? 0 else { return conversations[wire.id] }
         versions[wire.id] = wire.version
         guard let conversation = ChatConversation(wire, of: own) else {
@@ -90,7 +90,7 @@ extension PresenceMessenger {
     }
 
     private func taken(_ answer: Wire.OneConversation) throws(PresenceError) -> ChatConversation {
-        take(answer.conversation)
+        apply(answer.conversation)
         let told = conversations[answer.conversation.id] ?? ChatConversation(answer.conversation, of: own)
         guard let conversation = told else {
             throw PresenceError(.forbidden, "the user is no longer in \(answer.conversation.id)")

@@ -130,7 +130,7 @@ extension PresenceMessenger {
         }
         let asked = Ask.Page(conversation: conversation, before: oldest, limit: limit)
         let page = try Wire.Page.joining(try await client.call("getMessages", asked))
-        talks[conversation]?.take(page)
+        talks[conversation]?.apply(page)
         publish(conversation)
         return hasEarlier(in: conversation)
     }

@@ -69,13 +69,13 @@ extension PresenceMessenger {
         Task {
             var faults = 0
             while self.isConnected, let mark = self.marks.removeValue(forKey: conversation) {
-                await self.tell(mark, faults: &faults)
+                await self.send(mark, faults: &faults)
             }
             self.marking.remove(conversation)
         }
     }
 
-    private func tell(_ mark: Ask.Mark, faults: inout Int) async {
+    private func send(_ mark: Ask.Mark, faults: inout Int) async {
         let asked = generation
         do throws(PresenceError) {
             let _: [Data] = try await client.ask("mark", mark)

@@ -140,9 +140,9 @@ extension PresenceMessenger {
     }
 
     /// Removes a completed entry from the storage, with those whose removal failed before.
-    private func takeOut(_ id: String) async { await takeOut([id]) }
+    private func removeStored(_ id: String) async { await removeStored([id]) }
 
-    func takeOut(_ ids: [String]) async {
+    func removeStored(_ ids: [String]) async {
         unremoved += ids
         let all = unremoved
         guard (try? await client.removeWrites(all)) != nil else { return }
@@ -173,12 +173,12 @@ extension PresenceMessenger {
         do throws(PresenceError) {
             let made = try await ask(entry)
             guard outbox[entry.id] != nil else { return }
-            if let made { talks[lane]?.take(made) }
+            if let made { talks[lane]?.apply(made) }
             if let change = entry.change { hold(change, made, at: version) }
             outbox.remove(entry.id)
             publish(entry)
-            await takeOut(entry.id)
-            tell(.made(made), of: entry.id, in: lane)
+            await removeStored(entry.id)
+            complete(.made(made), of: entry.id, in: lane)
         } catch {
             var faults = entry.faults
             let isFault = error.isUnexplained && faults >= Outbox.mostFaults - 1
@@ -187,7 +187,7 @@ extension PresenceMessenger {
                 release(lane, error.code == .signedOut ? .refused(error) : .waits)
                 paused.insert(lane)
                 _ = await mayRetry(after: error, asked, faults: &faults)
-                outbox.note(faults: faults, of: entry.id)
+                outbox.record(faults: faults, of: entry.id)
                 paused.remove(lane)
                 return
             }
@@ -205,10 +205,10 @@ extension PresenceMessenger {
 
     /// Reports the rejection to the waiting call. If none waits, the failed entry is stored until the app handles it.
     private func refused(_ entry: Outbox.Entry, _ error: PresenceError) async {
-        if tell(.refused(error), of: entry.id, in: entry.lane) {
+        if complete(.refused(error), of: entry.id, in: entry.lane) {
             outbox.remove(entry.id)
             publish(entry)
-            await takeOut(entry.id)
+            await removeStored(entry.id)
         } else {
             outbox.set(entry.id, .failed(error))
             publish(entry)

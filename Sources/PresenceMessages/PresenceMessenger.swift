@@ -124,7 +124,7 @@ public actor PresenceMessenger: ClientLibrary {
             // Events of a later server that this version cannot read are ignored.
             if let event = try? Wire.read(Wire.OneMessage.self, data) { heard(event) }
         case .event("conversation", let data):
-            if let event = try? Wire.read(Wire.OneConversation.self, data) { take(event.conversation) }
+            if let event = try? Wire.read(Wire.OneConversation.self, data) { apply(event.conversation) }
         case .event("messagesReset", let data):
             if let event = try? Wire.read(Wire.Reset.self, data) { reset(event.conversation) }
         case .event: break

@@ -26,7 +26,7 @@ final class DrawnKey {
         let drawn = Sodium.random(count).hexadecimal
         var refusal: RedisFailure?
         shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { refusal = $0.failure }
-        ask { [self] result in
+        load { [self] result in
             switch result {
             case .failure(let failure) where !failure.isLasting: done(failure)
             // Redis has no key and refused to store one; its memory may be full.
@@ -45,7 +45,7 @@ final class DrawnKey {
     /// Whether Redis still has the same key; `false` also if Redis cannot be read.
     func isKnown(_ done: @escaping (Bool) -> Void) {
         guard let bytes else { return done(false) }
-        ask { done((try? $0.get()) == .key(bytes)) }
+        load { done((try? $0.get()) == .key(bytes)) }
     }
 
     private enum Found: Equatable {
@@ -53,7 +53,7 @@ final class DrawnKey {
         case key([UInt8])
     }
 
-    private func ask(_ found: @escaping (Result<Found, RedisFailure>) -> Void) {
+    private func load(_ found: @escaping (Result<Found, RedisFailure>) -> Void) {
         shard.store.command(["GET", name], lane: .commands) { [count] result in
             found(
                 result.map { value in

@@ -11,7 +11,7 @@ enum LibraryErrors {
         let sparse = Locked(SparseLog())
         LibWebSockets.onError { line in
             let now = MonotonicClock.microseconds / 1_000
-            guard let count = sparse.withLock({ $0.note("libwebsockets", at: now) }) else { return }
+            guard let count = sparse.withLock({ $0.count("libwebsockets", at: now) }) else { return }
             logger.error("libwebsockets", metadata: ["error": "\(line)", "count": "\(count)"])
         }
     }

@@ -61,7 +61,7 @@ public actor Server {
         TimeZones.load()
         try configuration.validateListening()
         let identity = try configuration.tls.identity()
-        if let identity { tell(of: identity, isNew: false) }
+        if let identity { logExpiry(of: identity, isNew: false) }
         let port = try ListeningPort(
             host: configuration.host, port: configuration.port, share: configuration.sharePort)
         self.port = port
@@ -123,8 +123,8 @@ public actor Server {
     }
 
     /// Returns once the loop of each shard has completed a turn; does not return while one of them hangs.
-    public func answer() async {
-        for shard in shards { await shard.answer() }
+    public func ping() async {
+        for shard in shards { await shard.ping() }
     }
 
     private var publicTag: UInt8 { (configuration.api.port == nil ? ListenerRole.only : .front).rawValue }
@@ -140,14 +140,14 @@ public actor Server {
         do {
             guard let identity = try result.get() else { return }
             for shard in shards { await shard.use(identity) }
-            tell(of: identity, isNew: true)
+            logExpiry(of: identity, isNew: true)
         } catch {
             logger.error("certificate not reloaded", metadata: ["reason": "\(error)"])
         }
     }
 
     /// - Parameter isNew: Whether this is a reload. At the start, `startWarnings` already reports exposed key files.
-    private func tell(of identity: TLSIdentity, isNew: Bool) {
+    private func logExpiry(of identity: TLSIdentity, isNew: Bool) {
         let left = identity.expiry - Int64(time(nil))
         logger.notice("certificate", metadata: ["days": "\(left / 86_400)"])
         if left <= 0 { logger.warning("the certificate has expired: clients will refuse it") }

@@ -43,7 +43,7 @@ private final class SignalPipe: @unchecked Sendable {
         source = DispatchSource.makeReadSource(fileDescriptor: received, queue: DispatchQueue(label: "signals"))
         source.setEventHandler { [unowned self] in
             var number: UInt8 = 0
-            while read(received, &number, 1) == 1 { tell(Int32(number)) }
+            while read(received, &number, 1) == 1 { notify(Int32(number)) }
         }
         source.resume()
     }
@@ -61,7 +61,7 @@ private final class SignalPipe: @unchecked Sendable {
         lock.withLock { listeners[listener] = nil }
     }
 
-    private func tell(_ number: Int32) {
+    private func notify(_ number: Int32) {
         let told = lock.withLock { listeners.values.filter { $0.numbers.contains(number) } }
         for listener in told { listener.handle(number) }
     }

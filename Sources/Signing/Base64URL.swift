@@ -23,7 +23,7 @@ package enum Base64URL {
         // The upper two bits of all values: a foreign character sets them.
         var foreign: UInt8 = 0
         var bits: UInt32 = 0
-        func take(_ character: UInt8) {
+        func consume(_ character: UInt8) {
             let value = values[Int(character)]
             foreign |= value
             bits = bits << 6 | UInt32(value & 63)
@@ -34,7 +34,7 @@ package enum Base64URL {
         }
         var index = 0
         while text.count - index >= 4 {
-            for place in index..<index + 4 { take(text[place]) }
+            for place in index..<index + 4 { consume(text[place]) }
             put(16)
             put(8)
             put(0)
@@ -42,7 +42,7 @@ package enum Base64URL {
         }
         let rest = text.count - index
         bits = 0
-        for place in index..<text.count { take(text[place]) }
+        for place in index..<text.count { consume(text[place]) }
         if rest == 3 { put(10) }
         if rest >= 2 { put(rest == 3 ? 2 : 4) }
         let unused: UInt32 = rest == 3 ? 0b11 : rest == 2 ? 0b1111 : 0

@@ -88,7 +88,7 @@ final class WorkQueue: @unchecked Sendable {
     }
 
     /// Reserves a place for a job that is still to come.
-    func keepPlace() throws(WorkRefusal) {
+    func reservePlace() throws(WorkRefusal) {
         let now = MonotonicClock.microseconds
         let refusal: WorkRefusal? = state.withLock { state in
             let refusal = judge(&state, now)
@@ -98,7 +98,7 @@ final class WorkQueue: @unchecked Sendable {
         if let refusal { throw refusal }
     }
 
-    func freePlace() { state.withLock { $0.kept -= 1 } }
+    func releasePlace() { state.withLock { $0.kept -= 1 } }
 
     /// The reason why there is no place for another job; `nil` if there is one.
     private func judge(_ state: inout State, _ now: Int64) -> WorkRefusal? {

@@ -48,7 +48,7 @@ public final class WorkerPool: Sendable {
     ///
     /// Call it on `loop`; `then` never leaves that thread. `work` must not wait for the loop.
     ///
-    /// - Parameter inKeptPlace: Whether a place was reserved for the job (``keepPlace()``), which it now uses.
+    /// - Parameter inKeptPlace: Whether a place was reserved for the job (``reservePlace()``), which it now uses.
     /// - Throws: ``WorkRefusal`` if too many jobs wait, or the pool was stopped.
     public func submit<Value: Sendable>(
         on loop: EventLoop, inKeptPlace: Bool = false, _ work: @escaping @Sendable () -> Value,
@@ -69,10 +69,10 @@ public final class WorkerPool: Sendable {
     /// place is freed.
     ///
     /// - Throws: ``WorkRefusal`` as for a job.
-    public func keepPlace() throws(WorkRefusal) { try queue.keepPlace() }
+    public func reservePlace() throws(WorkRefusal) { try queue.reservePlace() }
 
     /// Frees a reserved place that no job used.
-    public func freePlace() { queue.freePlace() }
+    public func releasePlace() { queue.releasePlace() }
 
     /// The fate of waiting jobs when the pool stops.
     public enum Rest: Sendable {

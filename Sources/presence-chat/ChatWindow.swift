@@ -59,16 +59,16 @@ final class ChatWindow {
             return .failed(error)
         }
         model.isVisible = true
-        follow()
+        observe()
         draw()
-        let outcome = await follow(events.events)
+        let outcome = await runLoops(events.events)
         isOver = true
         model.typing.stop()
         terminal.leave()
         return outcome
     }
 
-    private func follow(_ events: AsyncStream<TerminalEvent>) async -> Outcome {
+    private func runLoops(_ events: AsyncStream<TerminalEvent>) async -> Outcome {
         let (model, connection, roster) = (self.model, self.connection, self.roster)
         return await withTaskGroup(of: Outcome?.self) { group in
             group.addTask {
@@ -86,7 +86,7 @@ final class ChatWindow {
             group.addTask { await self.failure() }
             group.addTask {
                 for await event in events {
-                    if let outcome = await self.take(event) { return outcome }
+                    if let outcome = await self.handle(event) { return outcome }
                 }
                 return nil
             }
@@ -120,11 +120,11 @@ final class ChatWindow {
 
     // MARK: Input
 
-    private func take(_ event: TerminalEvent) async -> Outcome? {
+    private func handle(_ event: TerminalEvent) async -> Outcome? {
         switch event {
         case .keys(let bytes):
-            for key in keys.take(bytes) {
-                if let outcome = await take(key) { return outcome }
+            for key in keys.decode(bytes) {
+                if let outcome = await handle(key) { return outcome }
             }
         case .resized: canvas.forget()
         case .suspend:
@@ -154,7 +154,7 @@ final class ChatWindow {
         return nil
     }
 
-    private func take(_ key: ChatKey) async -> Outcome? {
+    private func handle(_ key: ChatKey) async -> Outcome? {
         notice = nil
         switch key {
         case .enter: return await enter()
@@ -201,7 +201,7 @@ final class ChatWindow {
     }
 
     /// Draws after each change of the content.
-    private func follow() {
+    private func observe() {
         withObservationTracking {
             _ = content
             _ = model.conversation
@@ -210,7 +210,7 @@ final class ChatWindow {
             Task { @MainActor [weak self] in
                 guard let self, !isOver else { return }
                 roster.users = (model.conversation?.participants ?? []).filter { $0 != self.model.user }
-                follow()
+                observe()
                 drawSoon()
             }
         }

@@ -82,7 +82,7 @@ actor Daemon {
     }
 
     /// Returns once each loop has answered.
-    func answer() async { await server?.answer() }
+    func ping() async { await server?.ping() }
 
     /// Reads again what may change at run time: the certificate, and the keys of tokens. Returns before that is done.
     func reload() async {

@@ -27,11 +27,11 @@ struct KeyFiles: Sendable {
     /// the next check finds changes made meanwhile.
     mutating func haveChanged() -> Bool {
         let before = looks
-        looks = paths.map(Self.look)
+        looks = paths.map(Self.fingerprint)
         return looks != before
     }
 
-    private static func look(at path: String) -> Look? {
+    private static func fingerprint(of path: String) -> Look? {
         var status = stat()
         guard stat(path, &status) == 0 else { return nil }
         return Look(

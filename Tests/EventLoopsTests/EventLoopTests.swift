@@ -11,7 +11,7 @@ private actor Resident {
 
     init(_ loop: EventLoop) { self.loop = loop }
 
-    func hear(_ number: Int) -> Bool {
+    func record(_ number: Int) -> Bool {
         heard.append(number)
         return loop.isCurrent
     }
@@ -52,7 +52,7 @@ struct EventLoopTests {
     @Test func `an actor on the loop runs there, and comes back there after suspending`() async throws {
         try await running { loop in
             let resident = Resident(loop)
-            for number in 0..<100 { #expect(await resident.hear(number)) }
+            for number in 0..<100 { #expect(await resident.record(number)) }
             #expect(await resident.heard == Array(0..<100))
             #expect(await resident.isHomeAfterSuspending())
         }
@@ -61,7 +61,7 @@ struct EventLoopTests {
     @Test func `code called by the loop may assume the actor's isolation`() async throws {
         try await running { loop in
             let resident = Resident(loop)
-            let heard = await on(loop) { resident.assumeIsolated { $0.hear(7) } }
+            let heard = await on(loop) { resident.assumeIsolated { $0.record(7) } }
             #expect(heard)
             #expect(!loop.isCurrent)
             #expect(loop.isIsolatingCurrentContext() == false)
@@ -71,7 +71,7 @@ struct EventLoopTests {
     @Test func `a task started on the loop before it begins waits for it`() async throws {
         let loop = try EventLoop(name: "late")
         let resident = Resident(loop)
-        let task = Task { await resident.hear(1) }
+        let task = Task { await resident.record(1) }
         loop.start()
         #expect(await task.value)
         loop.stop()
@@ -96,7 +96,7 @@ struct EventLoopTests {
         loop.stop()
         loop.join()
         let home = await withTaskGroup(of: Bool.self) { group in
-            for number in 0..<500 { group.addTask { await resident.hear(number) } }
+            for number in 0..<500 { group.addTask { await resident.record(number) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
         #expect(home.count == 500 && home.allSatisfy { $0 })

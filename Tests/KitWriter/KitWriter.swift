@@ -19,7 +19,7 @@ struct KitWriter {
         guard var number = Int(arguments[3]) else {
             for await state in client.connectionStates where state.isConnected { break }
             for await pending in client.pendingProfileUpdates where pending.waiting == nil { break }
-            say("done")
+            report("done")
             return await client.disconnect()
         }
         while true {
@@ -27,15 +27,15 @@ struct KitWriter {
             if number % 10 == 0 { client.networkChanged(isAvailable: true) }
             if number % 10 == 5 { client.networkChanged(isAvailable: false) }
             switch try await client.updateProfile(displayName: "\(number)") {
-            case .saved: say("saved \(number)")
-            case .queued: say("queued \(number)")
+            case .saved: report("saved \(number)")
+            case .queued: report("queued \(number)")
             }
             number += 1
         }
     }
 
     /// Prints a complete line at once.
-    private static func say(_ line: String) {
+    private static func report(_ line: String) {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }
 }

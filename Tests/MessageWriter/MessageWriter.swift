@@ -31,7 +31,7 @@ struct MessageWriter {
         }
         guard var number = Int(arguments[3]) else {
             for await count in messages.waiting where count == 0 { break }
-            say("done")
+            report("done")
             return await client.disconnect()
         }
         for await state in client.connectionStates where state.isConnected { break }
@@ -40,7 +40,7 @@ struct MessageWriter {
             if number % 10 == 0 { client.networkChanged(isAvailable: true) }
             if number % 10 == 5 { client.networkChanged(isAvailable: false) }
             try await messages.send("\(number)", in: places[number % 2])
-            say("kept \(number)")
+            report("kept \(number)")
             number += 1
         }
     }
@@ -53,22 +53,22 @@ struct MessageWriter {
             if number % 4 == 2 { client.networkChanged(isAvailable: false) }
             let place = places[number % 2]
             let message = try await messages.send("\(number)", in: place)
-            say("kept \(number).0")
+            report("kept \(number).0")
             for edit in 1...3 {
                 try await messages.edit(message, text: "\(number).\(edit)")
-                say("kept \(number).\(edit)")
+                report("kept \(number).\(edit)")
             }
             if number % 3 == 0 {
                 try await messages.delete(message)
-                say("kept \(number).d")
+                report("kept \(number).d")
             }
             try await messages.mute(place, for: .seconds(1_000 * number))
-            say("kept \(number).m")
+            report("kept \(number).m")
         }
     }
 
     /// Prints a complete line at once.
-    private static func say(_ line: String) {
+    private static func report(_ line: String) {
         FileHandle.standardOutput.write(Data("\(line)\n".utf8))
     }
 }

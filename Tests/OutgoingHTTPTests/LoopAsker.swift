@@ -32,11 +32,11 @@ final class LoopAsker: Sendable {
                 do throws(OutgoingFailure) {
                     let task = try client.send(request, on: loop) { [self] result in
                         precondition(loop.isCurrent, "heard on another thread")
-                        note(result)
+                        record(result)
                     }
                     done.resume(returning: task)
                 } catch {
-                    note(.failure(error))
+                    record(.failure(error))
                     done.resume(returning: nil)
                 }
             }
@@ -53,7 +53,7 @@ final class LoopAsker: Sendable {
         }
     }
 
-    private func note(_ result: Heard) {
+    private func record(_ result: Heard) {
         let waiting: CheckedContinuation<Void, Never>? = state.withLock { state in
             state.heard.append(result)
             guard state.heard.count >= state.expected else { return nil }

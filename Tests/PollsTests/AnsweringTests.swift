@@ -21,14 +21,14 @@ import Tokens
             redis: redis.url, logger: Logger(label: "answering") { _ in SwiftLogNoOpLogHandler() },
             features: Features.all + [Hanging.self])
         let port = try await server.start()
-        await server.answer()
+        await server.ping()
         let call = Task {
             try await PollsClient.onThread { _ = try PollsClient.get("/v1/hang", port: port, token: "none") }
         }
         try await PollsClient.onThread { Hanging.hangs.wait() }
         let hasAnswered = Answered()
         let answer = Task {
-            await server.answer()
+            await server.ping()
             hasAnswered.value.store(true, ordering: .relaxed)
         }
         // A running loop answers within a few ms.

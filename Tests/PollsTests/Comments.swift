@@ -99,8 +99,8 @@ final class Comments: TopicKind {
         shard.store.command(["LLEN", key(topic)], lane: .commands, reply: reply)
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
-        if case .hole = shard.watchers.noteEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
+        if case .hole = shard.watchers.recordEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
     /// Reads the end first: of two commands with the same key the first is the older one, and entries may be newer than
@@ -123,7 +123,7 @@ final class Comments: TopicKind {
         entries(of: request.topic, after: request.after, through: min(request.through, request.after + Self.page)) {
             [unowned shard] result in
             switch result {
-            case .success(let entries): shard.catchUps.answer(request, with: entries)
+            case .success(let entries): shard.catchUps.complete(request, with: entries)
             case .failure: shard.catchUps.fail(request)
             }
         }

@@ -231,21 +231,21 @@ import Tokens
 
     private static func talk(_ port: Int, _ token: String) throws {
         let writer = try PollsClient(port: port)
-        try writer.say(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
-        try writer.hear("connected")
-        try writer.say(#"{"type":"watchComments","id":2,"poll":"lunch"}"#)
-        try writer.hear("commentsWatched")
+        try writer.send(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
+        try writer.receive("connected")
+        try writer.send(#"{"type":"watchComments","id":2,"poll":"lunch"}"#)
+        try writer.receive("commentsWatched")
         for number in 1...300 {
-            try writer.say(#"{"type":"comment","id":\#(number),"poll":"lunch","text":"as \"said\""}"#)
-            try writer.hear(#""number":\#(number),"text":"as \"said\""}"#)
+            try writer.send(#"{"type":"comment","id":\#(number),"poll":"lunch","text":"as \"said\""}"#)
+            try writer.receive(#""number":\#(number),"text":"as \"said\""}"#)
         }
         #expect(writer.comments == Array(1...300))
         // The first 44 are no longer in memory.
         let reader = try PollsClient(port: port)
-        try reader.say(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
-        try reader.hear("connected")
-        try reader.say(#"{"type":"watchComments","id":2,"poll":"lunch","after":20}"#)
-        try reader.hear(#""number":300,"#)
+        try reader.send(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
+        try reader.receive("connected")
+        try reader.send(#"{"type":"watchComments","id":2,"poll":"lunch","after":20}"#)
+        try reader.receive(#""number":300,"#)
         #expect(reader.comments == Array(21...300))
         let metrics = try PollsClient.get("/metrics", port: port, token: token)
         #expect(metrics.contains("presence_log_entries 256") && metrics.contains("presence_log_catch_ups_total 1"))

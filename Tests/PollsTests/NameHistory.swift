@@ -81,7 +81,7 @@ final class NameHistory: DrawnHistory {
         for _ in 0..<30 {
             step()
             try world.run(for: draw(0...1) == 0 ? draw(0...12) : draw(0...1_500))
-            try look()
+            try check()
         }
         try quieten()
         try checkQuiet()
@@ -126,7 +126,7 @@ final class NameHistory: DrawnHistory {
     private func ran(_ script: Script, _ arguments: [String]) {
         guard script == PollNames.names.change || Script.claims.contains(script) else { return }
         // The other scripts change none of the state that is checked.
-        if ![.claimState, .claimLook, .claimConfirm].contains(script) { note() }
+        if ![.claimState, .claimLook, .claimConfirm].contains(script) { record() }
         guard !isQuiet, draw(0...99) < trouble,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
         else { return }
@@ -151,7 +151,7 @@ final class NameHistory: DrawnHistory {
         }
     }
 
-    private func note() {
+    private func record() {
         for poll in Self.polls {
             let keys = Partitions(world.configuration, database: 0).keys(of: poll)
             let key = PollNames.names.record(of: poll, in: keys)
@@ -201,16 +201,16 @@ final class NameHistory: DrawnHistory {
 
     // MARK: Messages to clients
 
-    private func look() throws {
+    private func check() throws {
         for client in clients {
             let known = ObjectIdentifier(client)
-            for text in client.texts[(read[known] ?? 0)...] { hear(text, by: known) }
+            for text in client.texts[(read[known] ?? 0)...] { receive(text, by: known) }
             read[known] = client.texts.count
         }
         if let fault { throw fault }
     }
 
-    private func hear(_ text: String, by client: ObjectIdentifier) {
+    private func receive(_ text: String, by client: ObjectIdentifier) {
         if text.hasPrefix(#"{"type":"pollName","#) {
             guard let poll = Self.polls.first(where: { text.contains("\"\($0)\"") }) else { return }
             if text.contains(#""name":"#) {
@@ -269,7 +269,7 @@ final class NameHistory: DrawnHistory {
             try world.run(for: 4_000)
             if unfinished().isEmpty { break }
         }
-        try look()
+        try check()
     }
 
     private func unfinished() -> [String] {
@@ -279,7 +279,7 @@ final class NameHistory: DrawnHistory {
     }
 
     private func checkQuiet() throws {
-        note()
+        record()
         let left = unfinished()
         if !left.isEmpty { fail("unfinished: \(left)") }
         for poll in Self.polls where held[poll]!.wish != nil { fail("the wish of \(poll) is open: \(held[poll]!)") }

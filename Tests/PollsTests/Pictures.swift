@@ -29,7 +29,7 @@ final class Pictures {
                 }
                 let path = path(of: call.ids[0])
                 let result = try await call.work(.files) {
-                    Result { () throws(FileFailure) in try file.keep(at: path, replacing: true) }
+                    Result { () throws(FileFailure) in try file.store(at: path, replacing: true) }
                 }
                 guard case .success = result else { throw Refusal(.internal, "the picture could not be kept") }
                 uploads.value += 1

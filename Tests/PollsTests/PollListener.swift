@@ -24,7 +24,7 @@ final class PollListener {
         missed = registry.counter("poll_ends_missed_total", help: "ends of polls that it was not told of")
     }
 
-    func tellEnd(of poll: Identifier) {
+    func notifyEnd(of poll: Identifier) {
         let address = shard.configuration[Self.address]
         guard !address.isEmpty else { return }
         var body = Array(#"{"poll":"#.utf8)

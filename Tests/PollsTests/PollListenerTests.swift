@@ -32,7 +32,7 @@ private final class CallTaker: Sendable {
     deinit { close(socket) }
 
     /// Accepts the next call, answers with this status, and returns the request.
-    func take(answer status: String) throws -> String {
+    func receive(answer status: String) throws -> String {
         let client = accept(socket, nil, nil)
         guard client >= 0 else { throw NoCall() }
         defer { close(client) }
@@ -60,22 +60,22 @@ private final class CallTaker: Sendable {
             $0[PollListener.address] = "http://127.0.0.1:\(taker.port)/ended"
         }) { scene in
             let client = try PollsClient(port: scene.port)
-            try client.say(#"{"type":"connect","id":1,"token":"\#(scene.ana)"}"#)
-            try client.hear("connected")
+            try client.send(#"{"type":"connect","id":1,"token":"\#(scene.ana)"}"#)
+            try client.receive("connected")
             func vote(_ id: Int, _ poll: String) throws {
-                try client.say(#"{"type":"vote","id":\#(id),"poll":"\#(poll)","choice":"soup"}"#)
-                try client.hear(#""type":"voted","id":\#(id)"#)
+                try client.send(#"{"type":"vote","id":\#(id),"poll":"\#(poll)","choice":"soup"}"#)
+                try client.receive(#""type":"voted","id":\#(id)"#)
             }
             try vote(2, "lunch")
-            let call = try taker.take(answer: "204 No Content")
+            let call = try taker.receive(answer: "204 No Content")
             #expect(call.hasPrefix("POST /ended HTTP/1.1\r\n") && call.hasSuffix(#"{"poll":"lunch"}"#), "\(call)")
             try scene.wait(until: "poll_ends_told_total", is: 1)
             // Users vote while this call waits for its answer.
             try vote(3, "dinner")
             try vote(4, "tea")
-            #expect(try taker.take(answer: "500 Internal Server Error").hasSuffix(#"{"poll":"dinner"}"#))
+            #expect(try taker.receive(answer: "500 Internal Server Error").hasSuffix(#"{"poll":"dinner"}"#))
             try scene.wait(until: "poll_ends_missed_total", is: 1)
-            #expect(try taker.take(answer: "200 OK").hasSuffix(#"{"poll":"tea"}"#))
+            #expect(try taker.receive(answer: "200 OK").hasSuffix(#"{"poll":"tea"}"#))
             try scene.wait(until: "poll_ends_told_total", is: 2)
         }
         // No server listens there any more.
@@ -85,10 +85,10 @@ private final class CallTaker: Sendable {
             $0[PollListener.address] = "http://127.0.0.1:\(gone)/ended"
         }) { scene in
             let client = try PollsClient(port: scene.port)
-            try client.say(#"{"type":"connect","id":1,"token":"\#(scene.ana)"}"#)
-            try client.hear("connected")
-            try client.say(#"{"type":"vote","id":2,"poll":"lunch","choice":"soup"}"#)
-            try client.hear(#""type":"voted","id":2"#)
+            try client.send(#"{"type":"connect","id":1,"token":"\#(scene.ana)"}"#)
+            try client.receive("connected")
+            try client.send(#"{"type":"vote","id":2,"poll":"lunch","choice":"soup"}"#)
+            try client.receive(#""type":"voted","id":2"#)
             try scene.wait(until: "poll_ends_missed_total", is: 1)
         }
     }

@@ -94,7 +94,7 @@ final class PollNames: Feature, TopicKind {
         }
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let words = value.array ?? []
         guard words.count > 3, let version = words[1].int else { return }
         show(topic, Int64(version), words[2].string ?? words[3].string, announced: announced)

@@ -155,10 +155,10 @@ import Tokens
         let (place, settings) = (redis.unix, configuration)
         try await PollsClient.onThread {
             let client = try PollsClient(port: port)
-            try client.say(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
-            try client.hear("connected")
-            try client.say(#"{"type":"watchPollName","id":2,"poll":"p1"}"#)
-            try client.hear("pollNameWatched")
+            try client.send(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
+            try client.receive("connected")
+            try client.send(#"{"type":"watchPollName","id":2,"poll":"p1"}"#)
+            try client.receive("pollNameWatched")
             // As left by an executor that died after its first step.
             let admin = try BlockingRedis(place)
             let keys = Partitions(settings, database: 0).keys(of: Identifier("p1")!)
@@ -166,9 +166,9 @@ import Tokens
             try admin.command(
                 "HSET", .string(record), "wish", "7", "wanted", "soup", "wantedAs", "Soup")
             try admin.command("SADD", .string(keys.unfinished), "pollname p1")
-            try client.hear(#""name":"Soup""#)
-            try client.say(#"{"type":"namePoll","id":3,"poll":"p2","name":"soup"}"#)
-            try client.hear(#""code":"conflict""#)
+            try client.receive(#""name":"Soup""#)
+            try client.send(#"{"type":"namePoll","id":3,"poll":"p2","name":"soup"}"#)
+            try client.receive(#""code":"conflict""#)
             while try admin.command("EXISTS", .string(keys.unfinished)).int == 1 {}
             let metrics = try PollsClient.get("/metrics", port: port, token: token)
             #expect(metrics.contains("presence_intents_resumed_total") && metrics.contains("presence_intents_pending"))

@@ -116,7 +116,7 @@ final class Polls: Feature, TopicKind {
     }
 
     private func counts(of poll: Identifier) async throws(Refusal) -> [(String, Int)] {
-        Self.counts(try await shard.ask("HGETALL", shard.partitions.keys(of: poll).key(Self.family, poll)))
+        Self.counts(try await shard.run("HGETALL", shard.partitions.keys(of: poll).key(Self.family, poll)))
     }
 
     private func watch(_ poll: Identifier, _ context: RequestContext) {
@@ -166,7 +166,7 @@ final class Polls: Feature, TopicKind {
     private func end(_ poll: Identifier) {
         guard let end = endings[poll], end <= shard.clock.now else { return }
         endings[poll] = nil
-        listener.tellEnd(of: poll)
+        listener.notifyEnd(of: poll)
         guard let topic = shard.watchers.topic(poll, kind) else { return }
         publish(topic, version: topic.first.version + 1, Array(#"{"type":"pollEnded","poll":"\#(poll.string)"}"#.utf8))
     }
@@ -184,7 +184,7 @@ final class Polls: Feature, TopicKind {
         }
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let fields = value.array?.dropFirst().compactMap(\.string) ?? []
         let pairs = stride(from: 0, to: fields.count - 1, by: 2).map { (fields[$0], fields[$0 + 1]) }
         guard let version = pairs.first(where: { $0.0 == "#" }).flatMap({ Int64($0.1) }), version > topic.first.version

@@ -20,10 +20,10 @@ final class PollsClient {
         }
     }
 
-    func say(_ text: String) throws { try client.send(text: text) }
+    func send(_ text: String) throws { try client.send(text: text) }
 
     /// Waits for a message that contains this text, in any order.
-    func hear(_ part: String) throws {
+    func receive(_ part: String) throws {
         while !heard.contains(where: { $0.contains(part) }) { heard.append(try client.readFrame().text) }
     }
 

@@ -47,7 +47,7 @@ import Testing
 
     @Test func `a change whose response is lost has an unknown outcome`() async throws {
         let (bench, account) = try await Bench.signedIn()
-        bench.transport.answer { _ in throw HTTPFailure("lost", wasSent: true) }
+        bench.transport.respond { _ in throw HTTPFailure("lost", wasSent: true) }
         let error = await #expect(throws: PresenceError.self) {
             try await account.changePassword(from: "correct horse", to: "battery staple")
         }

@@ -55,7 +55,7 @@ import Testing
 
     @Test func `every part of the server's error is there`() async throws {
         let bench = Bench()
-        bench.transport.answer { _ in
+        bench.transport.respond { _ in
             .json(
                 #"{"type":"error","code":"validation_failed","field":"password","reason":"weak_password","message":"m","retryAfter":1500,"outcomeUnknown":true}"#,
                 status: 422)
@@ -73,7 +73,7 @@ import Testing
     @Test(arguments: ["9223372036854775807", "-1"])
     func `any delay named by a proxy can be shown`(seconds: String) async throws {
         let bench = Bench()
-        bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": seconds]) }
+        bench.transport.respond { _ in HTTPResponse(status: 503, headers: ["retry-after": seconds]) }
         let account = bench.launch()
         let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
         #expect(error?.code == .unavailable)
@@ -82,7 +82,7 @@ import Testing
 
     @Test func `a response from a proxy in front of the server names the delay`() async throws {
         let bench = Bench()
-        bench.transport.answer { _ in HTTPResponse(status: 503, headers: ["retry-after": "7"]) }
+        bench.transport.respond { _ in HTTPResponse(status: 503, headers: ["retry-after": "7"]) }
         let account = bench.launch()
         let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
         #expect(error?.code == .unavailable && error?.retryAfter == .seconds(7))

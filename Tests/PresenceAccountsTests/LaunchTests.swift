@@ -12,7 +12,7 @@ import Testing
     @Test func `who was signed in is shown as last known, then confirmed`() async throws {
         let bench = Bench(kept: Bench.kept)
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] in
+        bench.transport.respond { [server = bench.server] in
             await gate.pass()
             return server.handle($0)
         }
@@ -105,7 +105,7 @@ import Testing
     @Test func `an event from the server is newer than the response to an earlier request`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] in
+        bench.transport.respond { [server = bench.server] in
             let answer = server.handle($0)
             await gate.pass()
             return answer

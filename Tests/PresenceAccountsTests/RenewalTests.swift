@@ -23,7 +23,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] in
+        bench.transport.respond { [server = bench.server] in
             await gate.pass()
             return server.handle($0)
         }
@@ -60,7 +60,7 @@ import Testing
     func `only a rejection signs a user out`(answer: HTTPResponse) async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
-        bench.transport.answer { _ in answer }
+        bench.transport.respond { _ in answer }
         await #expect(throws: PresenceError.self) { try await account.accessToken() }
         #expect(account.stateFeed.current == .signedIn(Bench.ana, .live) && bench.store.session != nil)
         bench.goOffline()
@@ -73,7 +73,7 @@ import Testing
     func `a rejection signs out with its reason, and removes the stored session`(reason: String?) async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
-        bench.transport.answer { _ in .error(401, "unauthorized", reason: reason) }
+        bench.transport.respond { _ in .error(401, "unauthorized", reason: reason) }
         let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
         #expect(error?.code == .unauthorized)
         #expect(
@@ -104,7 +104,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         for round in 1...5 {
             bench.time.pass(.seconds(4_000))
-            bench.transport.answer { [server = bench.server] in
+            bench.transport.respond { [server = bench.server] in
                 _ = server.handle($0)
                 throw HTTPFailure("lost", wasSent: true)
             }
@@ -121,7 +121,7 @@ import Testing
     @Test func `a token is stored before the access token that came with it is used`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
-        bench.transport.answer { [server = bench.server, store = bench.store] request in
+        bench.transport.respond { [server = bench.server, store = bench.store] request in
             if let token = request.headers["Authorization"], token.hasSuffix("-2") {
                 #expect(store.session?.refreshToken == "r-1-2")
             }
@@ -148,7 +148,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] request in
+        bench.transport.respond { [server = bench.server] request in
             let answer = server.handle(request)
             await gate.pass()
             return answer
@@ -167,7 +167,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] in
+        bench.transport.respond { [server = bench.server] in
             await gate.pass()
             return server.handle($0)
         }

@@ -51,7 +51,7 @@ import Testing
     @Test func `a new sign-in in one continues in the other, even if its token is rejected meanwhile`() async throws {
         let (bench, app, other) = try await both()
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] request in
+        bench.transport.respond { [server = bench.server] request in
             let isRefresh = request.url.path.hasSuffix("refresh")
             if isRefresh { await gate.pass() }
             return server.handle(request)

@@ -51,7 +51,7 @@ import Testing
         let bench = Bench()
         let account = bench.launch()
         // The server handles both attempts of the first call, but the responses are lost.
-        bench.transport.answer { [server = bench.server] in
+        bench.transport.respond { [server = bench.server] in
             _ = server.handle($0)
             throw HTTPFailure("lost", wasSent: true)
         }
@@ -193,7 +193,7 @@ import Testing
         let bench = Bench()
         let account = bench.launch()
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] request in
+        bench.transport.respond { [server = bench.server] request in
             let answer = server.handle(request)
             if request.url.path == "/v1/sessions" { await gate.pass() }
             return answer
@@ -214,7 +214,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         let gate = Gate()
-        bench.transport.answer { [server = bench.server] request in
+        bench.transport.respond { [server = bench.server] request in
             let answer = server.handle(request)
             if request.url.path == "/v1/sessions" { await gate.pass() }
             return answer
@@ -246,7 +246,7 @@ import Testing
     @Test func `no log line and no description contains a token or a password`() async throws {
         let lines = Lines()
         let bench = Bench(kept: Bench.kept)
-        bench.transport.answer { request in
+        bench.transport.respond { request in
             let path = request.url.path
             return path.hasSuffix("refresh") ? .error(500, "internal") : .error(401, "unauthorized")
         }

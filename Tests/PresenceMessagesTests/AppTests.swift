@@ -56,7 +56,7 @@ import Testing
             url: URL(string: "https://example.org")!, storage: .memory(), sessions: .memory(),
             accountConfiguration: account, clientConfiguration: client, messagesConfiguration: messages)
         #expect(app.account.configuration == account && app.messages.configuration == messages)
-        #expect(await app.client.runner.look { $0.link.tokenTimeout } == .seconds(2))
+        #expect(await app.client.runner.inspect { $0.link.tokenTimeout } == .seconds(2))
     }
 
     @Test func `a sign-in connects, without any other call`() async throws {

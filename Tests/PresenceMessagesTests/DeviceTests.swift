@@ -37,7 +37,7 @@ import Testing
     }
 
     private static func connected(_ scene: Scene = Scene()) async -> Scene {
-        scene.transport.answer(done)
+        scene.transport.respond(done)
         await scene.connected()
         while await !scene.messages.isConnected { await Task.yield() }
         return scene
@@ -69,7 +69,7 @@ import Testing
 
     @Test func `before the user is known it waits for the first connection, and the newest token wins`() async throws {
         let scene = Scene(token: { throw PresenceError(.unauthorized, "nobody is signed in") })
-        scene.transport.answer(Self.done)
+        scene.transport.respond(Self.done)
         #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
         #expect(try await scene.messages.registerDevice(.fcm("b")) == false)
         #expect(scene.transport.requests.isEmpty)
@@ -80,7 +80,7 @@ import Testing
 
     @Test func `a failed registration is retried after a growing delay, and on the next connection`() async throws {
         let scene = await Self.connected()
-        scene.transport.answer(Self.gone)
+        scene.transport.respond(Self.gone)
         #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
         for (count, pause) in [(2, 2), (3, 4), (4, 8)] {
             await scene.clock.sleepers()
@@ -89,7 +89,7 @@ import Testing
             scene.clock.advance(by: .milliseconds(1))
             _ = await Self.hasSent(scene, count)
         }
-        scene.transport.answer { _ in .error(429, "rate_limited", retryAfter: 400_000) }
+        scene.transport.respond { _ in .error(429, "rate_limited", retryAfter: 400_000) }
         await scene.clock.sleepers()
         scene.clock.advance(by: .seconds(16))
         _ = await Self.hasSent(scene, 5)
@@ -98,7 +98,7 @@ import Testing
         scene.clock.advance(by: .seconds(300))
         #expect(scene.transport.requests.count == 5)
 
-        scene.transport.answer(Self.done)
+        scene.transport.respond(Self.done)
         scene.server.cutAll()
         #expect(await Self.hasSent(scene, 6).last == "PUT a t")
         // The former pause no longer has an effect.
@@ -109,10 +109,10 @@ import Testing
 
     @Test func `a rejection by the server is reported once`() async throws {
         let scene = await Self.connected()
-        scene.transport.answer { _ in .error(422, "validation_failed", message: "no") }
+        scene.transport.respond { _ in .error(422, "validation_failed", message: "no") }
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.registerDevice(.fcm("a")) }
         #expect(error?.code == .validationFailed)
-        scene.transport.answer(Self.done)
+        scene.transport.respond(Self.done)
         await reconnected(scene)
         #expect(try await scene.messages.registerDevice(.fcm("b")))
         #expect(Self.sent(scene) == ["PUT a t", "PUT b t"])
@@ -131,7 +131,7 @@ import Testing
 
     @Test func `a rejected token is replaced once`() async throws {
         let scene = await Self.connected(Scene(token: Self.counted()))
-        scene.transport.answer { request in
+        scene.transport.respond { request in
             request.headers["Authorization"] == "Bearer t1" ? .error(401, "unauthorized") : HTTPResponse(status: 204)
         }
         #expect(try await scene.messages.registerDevice(.fcm("a")))
@@ -141,7 +141,7 @@ import Testing
         await scene.client.signOut()
         #expect(await Self.hasSent(scene, 3).last == "DELETE t2")
         let fixed = await Self.connected()
-        fixed.transport.answer { _ in .error(401, "unauthorized") }
+        fixed.transport.respond { _ in .error(401, "unauthorized") }
         #expect(try await fixed.messages.registerDevice(.fcm("a")) == false, "another session may come")
     }
 
@@ -160,9 +160,9 @@ import Testing
         scene.server.refuse("connect", ["code": "unauthorized"])
         await reconnected(scene)
         #expect(Self.sent(scene) == ["PUT a t1", "DELETE t1"], "another device may be registered by now")
-        scene.transport.answer(Self.gone)
+        scene.transport.respond(Self.gone)
         #expect(try await scene.messages.removeDevice() == false)
-        scene.transport.answer(Self.done)
+        scene.transport.respond(Self.done)
         let former = await scene.messages.generation
         await scene.client.switchUser { "bob" }
         await scene.connected()
@@ -176,7 +176,7 @@ import Testing
         let scene = await Self.connected()
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
-        scene.transport.answer { request in
+        scene.transport.respond { request in
             if request.method == "PUT" {
                 arrive.yield()
                 for await _ in gate { break }

@@ -163,7 +163,7 @@ import Testing
         await list.reaches { $0.count == 1 }
         server.state.withLock { for peer in $0.peers.keys { $0.peers[peer]!.follows = [] } }
         let removal: MessageServer.Object = ["id": "c1", "version": 1_500, "removed": true]
-        server.tell(["type": "conversation", "conversation": removal, "at": 1])
+        server.publish(["type": "conversation", "conversation": removal, "at": 1])
         await list.reaches { $0.isEmpty }
         #expect(await scene.messages.problem(in: "c1")?.code == .forbidden)
         server.write("two")
@@ -204,8 +204,8 @@ import Testing
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         await loop.reaches { $0.count == 50 }
         server.write("61")
-        server.tell(["type": "messagesReset", "conversation": "another"])
-        server.tell(["type": "messagesReset", "conversation": "c1"])
+        server.publish(["type": "messagesReset", "conversation": "another"])
+        server.publish(["type": "messagesReset", "conversation": "c1"])
         let list = await loop.reaches { $0.first?.text == "12" }
         #expect(list.map(texts) == (12...61).map(String.init))
         let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }

@@ -24,7 +24,7 @@ import Testing
         ])
         #expect(isAll && held.inbox(over: []).notifications.map(\.title) == ["3", "2"])
         #expect(held.inbox(over: []).unseenCount == 3)
-        let isTaken = held.take(page: try notified(#"{"items":[],"version":5,"unseen":0,"unread":0}"#))
+        let isTaken = held.apply(page: try notified(#"{"items":[],"version":5,"unseen":0,"unread":0}"#))
         #expect(!isTaken, "an old page")
         held.heard(
             try notified(#"{"version":7,"unseen":0,"unread":1,"seen":3,"first":2,"read":[3],"kept":[3]}"#))

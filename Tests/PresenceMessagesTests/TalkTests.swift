@@ -60,13 +60,13 @@ struct TalkTests {
         talk.answered([answer(51...100, version: 100)])
         talk.heard(message(3, version: 101), version: 101)
         #expect(numbers() == Array(51...100))
-        talk.take(Wire.Page(conversation: "c", messages: (1...50).map { message($0) }, first: 1, last: 100))
+        talk.apply(Wire.Page(conversation: "c", messages: (1...50).map { message($0) }, first: 1, last: 100))
         #expect(numbers() == Array(1...100) && !talk.hasEarlier)
     }
 
     @Test mutating func `a status does not regress when a member without marks joins`() {
         talk.answered([answer(1...1, version: 1)])
-        talk.take(Wire.Message(id: "o", seq: 2, version: 2, from: "ana", at: 0, text: "own"))
+        talk.apply(Wire.Message(id: "o", seq: 2, version: 2, from: "ana", at: 0, text: "own"))
         talk.mark([.init(user: "ana"), .init(user: "bob", read: 2, delivered: 2)], own: "ana")
         #expect(talk.shown(to: "ana", at: Date()).last?.status == .read)
         talk.mark([.init(user: "ana"), .init(user: "bob", read: 2, delivered: 2), .init(user: "cy")], own: "ana")

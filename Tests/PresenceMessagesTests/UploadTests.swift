@@ -40,7 +40,7 @@ import Testing
 
     @Test func `a file is uploaded for its conversation, with progress, and sent with a message`() async throws {
         let scene = await Self.scene()
-        scene.transport.answer(Self.answered())
+        scene.transport.respond(Self.answered())
         #expect(try await Self.steps(scene) == [.progress(1), .saved(Self.attachment)])
         let request = try #require(scene.transport.requests.first)
         #expect(request.method == "POST")
@@ -57,7 +57,7 @@ import Testing
 
     @Test func `a file on the disk is not read into memory, and a link is resolved`() async throws {
         let scene = await Self.scene()
-        scene.transport.answer(Self.answered())
+        scene.transport.respond(Self.answered())
         let directory = try TemporaryDirectory()
         let url = URL(fileURLWithPath: directory.file("beach.JPG"))
         let link = URL(fileURLWithPath: directory.file("link"))
@@ -102,7 +102,7 @@ import Testing
         status: Int, code: String, reason: String?, expected: PresenceError.Code, field: String?
     ) async throws {
         let scene = await Self.scene()
-        scene.transport.answer { _ in .error(status, code, reason: reason, message: "why", retryAfter: 3_000) }
+        scene.transport.respond { _ in .error(status, code, reason: reason, message: "why", retryAfter: 3_000) }
         let error = await Self.failure(scene)
         #expect(error?.code == expected && error?.field == field && error?.message == "why")
         #expect(error?.reason?.rawValue == reason)
@@ -121,14 +121,14 @@ import Testing
     ])
     func `a proxy's response is understood too`(status: Int, code: PresenceError.Code) async throws {
         let scene = await Self.scene()
-        scene.transport.answer { _ in HTTPResponse(status: status, body: Data("<html>".utf8)) }
+        scene.transport.respond { _ in HTTPResponse(status: status, body: Data("<html>".utf8)) }
         #expect(await Self.failure(scene)?.code == code)
     }
 
     @Test func `a lost connection is retried once, and a repeated call is a retry`() async throws {
         let scene = await Self.scene()
         let tries = Locked(0)
-        scene.transport.answer { _ in
+        scene.transport.respond { _ in
             let number = tries.withLock { tries in
                 tries += 1
                 return tries
@@ -140,7 +140,7 @@ import Testing
         let error = await Self.failure(scene)
         #expect(error?.code == .connectionLost && error?.outcomeUnknown == false && tries.withLock { $0 } == 4)
         #expect(try await Self.steps(scene).last == .saved(Self.attachment))
-        scene.transport.answer { _ in throw HTTPFailure("offline", wasSent: false) }
+        scene.transport.respond { _ in throw HTTPFailure("offline", wasSent: false) }
         #expect(await Self.failure(scene)?.code == .notConnected)
         #expect(scene.transport.requests.count == 6, "what was not sent is not tried again by itself")
     }
@@ -154,7 +154,7 @@ import Testing
             }
         })
         await scene.connected()
-        scene.transport.answer { request in
+        scene.transport.respond { request in
             request.headers["Authorization"] == "Bearer t1"
                 ? .error(401, "unauthorized", reason: "token_expired") : .json(Self.stored, status: 201)
         }
@@ -162,7 +162,7 @@ import Testing
         #expect(scene.transport.requests.map { $0.headers["Authorization"] } == ["Bearer t1", "Bearer t2"])
 
         let fixed = await Self.scene()
-        fixed.transport.answer { _ in .error(401, "unauthorized") }
+        fixed.transport.respond { _ in .error(401, "unauthorized") }
         #expect(await Self.failure(fixed)?.code == .unauthorized)
         #expect(fixed.transport.requests.count == 1, "the same token again would be refused again")
     }
@@ -172,7 +172,7 @@ import Testing
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
         let running = Locked((now: 0, most: 0))
-        scene.transport.answer { _ in
+        scene.transport.respond { _ in
             running.withLock { $0 = ($0.now + 1, max($0.most, $0.now + 1)) }
             arrive.yield()
             for await _ in gate { break }
@@ -197,7 +197,7 @@ import Testing
     @Test func `an upload that is cancelled ends, and the next one works`() async throws {
         let scene = await Self.scene()
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
-        scene.transport.answer { _ in
+        scene.transport.respond { _ in
             arrive.yield()
             try await Task.sleep(for: .seconds(3_600))
             return .json("{}")
@@ -206,14 +206,14 @@ import Testing
         for await _ in arrivals { break }
         upload.cancel()
         #expect(try await upload.value != .saved(Self.attachment))
-        scene.transport.answer(Self.answered())
+        scene.transport.respond(Self.answered())
         #expect(try await Self.steps(scene).last == .saved(Self.attachment))
     }
 
     @Test func `a sign-out ends uploads`() async throws {
         let scene = await Self.scene()
         let (arrivals, arrive) = AsyncStream.makeStream(of: Void.self)
-        scene.transport.answer { _ in
+        scene.transport.respond { _ in
             arrive.yield()
             try await Task.sleep(for: .seconds(3_600))
             return .json("{}")

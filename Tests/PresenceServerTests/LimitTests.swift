@@ -250,17 +250,17 @@ import Testing
         let addresses = AddressLimits(limits)
         let first = try peer("203.0.113.7")
         let other = try peer("203.0.113.8")
-        #expect(addresses.take(first) == .counted(first.block) && addresses.take(first) == .counted(first.block))
+        #expect(addresses.reserve(first) == .counted(first.block) && addresses.reserve(first) == .counted(first.block))
         // A few more, which cannot become WebSockets, and then none.
-        for _ in 0..<AddressLimits.spare { #expect(addresses.take(first) == .spare(first.block)) }
-        #expect(addresses.take(first) == .none)
-        #expect(addresses.take(other) == .counted(other.block))
-        for _ in 0..<AddressLimits.spare { addresses.give(first.block) }
-        #expect(addresses.take(first) == .spare(first.block))
-        addresses.give(first.block)
-        addresses.give(first.block)
-        #expect(addresses.take(first) == .counted(first.block))
-        for block in [first.block, first.block, other.block] { addresses.give(block) }
+        for _ in 0..<AddressLimits.spare { #expect(addresses.reserve(first) == .spare(first.block)) }
+        #expect(addresses.reserve(first) == .none)
+        #expect(addresses.reserve(other) == .counted(other.block))
+        for _ in 0..<AddressLimits.spare { addresses.release(first.block) }
+        #expect(addresses.reserve(first) == .spare(first.block))
+        addresses.release(first.block)
+        addresses.release(first.block)
+        #expect(addresses.reserve(first) == .counted(first.block))
+        for block in [first.block, first.block, other.block] { addresses.release(block) }
         #expect(addresses.count == 0)
     }
 
@@ -271,10 +271,10 @@ import Testing
             let address = try peer(host)
             limits.limitLoopback = false
             let free = AddressLimits(limits)
-            for _ in 0..<3 { #expect(free.take(address) == .uncounted) }
+            for _ in 0..<3 { #expect(free.reserve(address) == .uncounted) }
             limits.limitLoopback = true
-            let counted = AddressLimits(limits)
-            #expect(counted.take(address) == .counted(address.block) && counted.take(address) == .spare(address.block))
+            let all = AddressLimits(limits)
+            #expect(all.reserve(address) == .counted(address.block) && all.reserve(address) == .spare(address.block))
         }
     }
 
@@ -348,12 +348,12 @@ import Testing
         let one = Outboxes(budget)
         let two = Outboxes(budget)
         one.change(by: 900)
-        #expect(one.settle() == 0)
+        #expect(one.updateSum() == 0)
         two.change(by: 300)
         // The second shard is below its share, so it need not free anything.
-        #expect(two.settle() == 0)
-        #expect(one.settle() == 200)
+        #expect(two.updateSum() == 0)
+        #expect(one.updateSum() == 200)
         one.change(by: -200)
-        #expect(one.settle() == 0)
+        #expect(one.updateSum() == 0)
     }
 }

@@ -16,7 +16,7 @@ import Testing
             $0[Attachments.enabled] = true
             $0[Attachments.unusedFor] = 1_000
         }
-        try look(
+        try watch(
             at: world,
             running: Script.allCases.filter {
                 // (Only `presenced doctor` repairs logs.)
@@ -32,21 +32,21 @@ import Testing
 
     @Test func `every key that a script of accounts uses is declared`() throws {
         let accounts = try AccountWorld()
-        try look(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
+        try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }
     }
 
     @Test func `every key that a script uses is declared, with webhooks too`() throws {
         let webhooks = try WebhookWorld()
-        try look(at: webhooks.world, running: Script.delivery + [.send, .editMessage, .open, .end, .reap]) {
+        try watch(at: webhooks.world, running: Script.delivery + [.send, .editMessage, .open, .end, .reap]) {
             try everyScript(in: webhooks.world)
             try webhooks.world.run(for: 30_000)
         }
         #expect(!webhooks.calls("message.created").isEmpty && !webhooks.calls("user.offline").isEmpty)
     }
 
-    func look(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
+    func watch(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
         let monitor = try BlockingRedis(world.redis.server.unix)
         try monitor.command("MONITOR")
         try run()

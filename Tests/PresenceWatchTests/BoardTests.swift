@@ -22,14 +22,14 @@ struct BoardTests {
 
     @Test func `users without a reply are last`() {
         var board = Board(users: ["x", "ana", "y"])
-        board.take([Scene.person("ana", nil, .offline)], changed: ["ana"])
+        board.apply([Scene.person("ana", nil, .offline)], changed: ["ana"])
         #expect(board.rows.map(\.user) == ["ana", "x", "y"])
         #expect(!board.isComplete)
     }
 
     @Test func `only users named as changed are processed`() {
         var board = Scene.board([Scene.person("ana", "Ana", .online), Scene.person("bob", "Bob", .online)])
-        board.take([Scene.person("ana", "Ana", .busy), Scene.person("bob", "Bob", .busy)], changed: ["bob"])
+        board.apply([Scene.person("ana", "Ana", .busy), Scene.person("bob", "Bob", .busy)], changed: ["bob"])
         #expect(board["ana"]?.status == .online)
         #expect(board["bob"]?.status == .busy)
     }
@@ -42,28 +42,28 @@ struct BoardTests {
         #expect(board.newest?.name.text == "Bob")
         #expect(board.newest?.arrival.latency.shortText == "7 ms")
 
-        board.take(
+        board.apply(
             Typing(
                 conversation: "c1", users: ["ana", "bob"], freshness: .live, arrival: Scene.arrival(2, took: 11)))
         #expect(board.newest?.name.text == "Ana")
         // The user who stopped typing is the one who changed.
-        board.take(
+        board.apply(
             Typing(conversation: "c1", users: ["ana"], freshness: .live, arrival: Scene.arrival(1, took: 12)))
         #expect(board.newest?.name.text == "Bob")
         // A change that was received earlier is not the newest.
-        board.take([Scene.person("ana", "Ana", .busy, arrival: Scene.arrival(4, took: 90))], changed: ["ana"])
+        board.apply([Scene.person("ana", "Ana", .busy, arrival: Scene.arrival(4, took: 90))], changed: ["ana"])
         #expect(board.newest?.arrival.latency.shortText == "12 ms")
     }
 
     @Test func `typing is known by user, over conversations`() {
         var board = Board(users: ["ana"], conversations: ["c1", "c2"])
-        board.take([Scene.person("ana", "Ana", text: "Hi")], changed: ["ana"])
-        board.take(Typing(conversation: "c2", users: ["ana"], freshness: .live))
-        board.take(Typing(conversation: "c1", users: ["ana", "eve"], freshness: .live))
+        board.apply([Scene.person("ana", "Ana", text: "Hi")], changed: ["ana"])
+        board.apply(Typing(conversation: "c2", users: ["ana"], freshness: .live))
+        board.apply(Typing(conversation: "c1", users: ["ana", "eve"], freshness: .live))
         #expect(board.typing == ["ana": ["c1", "c2"], "eve": ["c1"]])
         #expect(board.othersTyping == ["eve"])
         #expect(Scene.picture(board, 120, 6).contains("typing in c1, c2…  Hi"))
-        board.take(Typing(conversation: "c1", users: [], freshness: .live))
+        board.apply(Typing(conversation: "c1", users: [], freshness: .live))
         #expect(board.typing == ["ana": ["c2"]])
     }
 

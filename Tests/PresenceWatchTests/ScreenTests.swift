@@ -93,7 +93,7 @@ struct ScreenTests {
 
     @Test func `before the first reply no count is shown`() {
         var board = Board(users: ["ana", "bob"])
-        board.take(.connecting, at: Scene.now)
+        board.apply(.connecting, at: Scene.now)
         #expect(
             Scene.picture(board, 80, 6)
                 == """

@@ -13,23 +13,23 @@ struct TerminalTests {
     ])
     func `a key is recognized by its bytes, whole or one by one`(_ bytes: String, _ key: Key) {
         var whole = KeyDecoder()
-        #expect(whole.take(bytes.utf8) == [key])
+        #expect(whole.decode(bytes.utf8) == [key])
         var pieces = KeyDecoder()
-        #expect(bytes.utf8.flatMap { pieces.take([$0]) } == [key])
+        #expect(bytes.utf8.flatMap { pieces.decode([$0]) } == [key])
     }
 
     @Test func `several keys may arrive at once, and the escape key does not swallow the next`() {
         var decoder = KeyDecoder()
-        #expect(decoder.take("jj\u{1B}[A".utf8) == [.down, .down, .up])
-        #expect(decoder.take("\u{1B}".utf8) == [])
-        #expect(decoder.take("q".utf8) == [.quit])
+        #expect(decoder.decode("jj\u{1B}[A".utf8) == [.down, .down, .up])
+        #expect(decoder.decode("\u{1B}".utf8) == [])
+        #expect(decoder.decode("q".utf8) == [.quit])
     }
 
     @Test func `an endless sequence is dropped`() {
         var decoder = KeyDecoder()
-        _ = decoder.take("\u{1B}[".utf8)
-        _ = decoder.take(String(repeating: "1", count: 100).utf8)
-        #expect(decoder.take("\u{1B}[Aq".utf8).last == .quit)
+        _ = decoder.decode("\u{1B}[".utf8)
+        _ = decoder.decode(String(repeating: "1", count: 100).utf8)
+        #expect(decoder.decode("\u{1B}[Aq".utf8).last == .quit)
     }
 
     @Test func `the view moves by lines and pages and stays within the rows`() {

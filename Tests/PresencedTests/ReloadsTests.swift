@@ -18,7 +18,7 @@ struct ReloadsTests {
             underWay -= 1
         }
 
-        func goOn() {
+        func resume() {
             isFree = true
             waiting.forEach { $0.resume() }
             waiting = []
@@ -40,7 +40,7 @@ struct ReloadsTests {
         #expect(first == .keys)
         // The reload in progress may have read its files already.
         for _ in 0..<3 { await reloads.want(.changedKeys, .keys, .certificate) }
-        await files.goOn()
+        await files.resume()
         for kind in Reloads.Kind.allCases {
             let read = await next.next()
             #expect(read == kind)

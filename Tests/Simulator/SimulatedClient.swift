@@ -158,7 +158,7 @@ final class SimulatedClient {
             texts.append(String(decoding: payload, as: UTF8.self))
             guard let message = try? ServerMessage.decode(payload) else { continue }
             received.append(message)
-            take(message)
+            apply(message)
             onMessage(message)
         }
         return isSlow ? .congested : .written
@@ -169,7 +169,7 @@ final class SimulatedClient {
         if let socket { shard?.drained(socket) }
     }
 
-    private func take(_ message: ServerMessage) {
+    private func apply(_ message: ServerMessage) {
         switch message {
         case .connected(_, let connected):
             session = connected.session

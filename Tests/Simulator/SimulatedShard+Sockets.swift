@@ -9,7 +9,7 @@ struct SimulatedSocketIDs {
     private var generations: [UInt32] = []
     private var free: [UInt32] = []
 
-    mutating func take() -> SocketID {
+    mutating func reserve() -> SocketID {
         if let index = free.popLast() {
             generations[Int(index)] += 1
             return SocketID(index: index, generation: generations[Int(index)])
@@ -18,12 +18,12 @@ struct SimulatedSocketIDs {
         return SocketID(index: UInt32(generations.count - 1), generation: 1)
     }
 
-    mutating func giveBack(_ socket: SocketID) { free.append(socket.index) }
+    mutating func release(_ socket: SocketID) { free.append(socket.index) }
 }
 
 extension SimulatedShard: Sockets {
     func accept(_ client: SimulatedClient) -> SocketID {
-        let socket = sockets.take()
+        let socket = sockets.reserve()
         clients[socket] = client
         input { $0.opened(socket, headerToken: nil) }
         return socket
@@ -41,7 +41,7 @@ extension SimulatedShard: Sockets {
     private func ended(_ socket: SocketID, code: UInt16?, hadCloseFrame: Bool) {
         input { [unowned self] logic in
             logic.closed(socket, code: code, hadCloseFrame: hadCloseFrame)
-            sockets.giveBack(socket)
+            sockets.release(socket)
         }
     }
 

@@ -91,10 +91,10 @@ extension SimulatedShard: Store {
         guard !command.isSettled else { return }
         let back = max(lanes[lane]!.lastReply, world.now + world.wayThrough(), lanes[lane]!.repliesHeldUntil)
         lanes[lane]!.lastReply = back
-        world.after(back - world.now) { [weak self] in self?.settle(command, answer, on: lane) }
+        world.after(back - world.now) { [weak self] in self?.complete(command, answer, on: lane) }
     }
 
-    private func settle(
+    private func complete(
         _ command: SimulatedLane.Command, _ answer: Result<RedisValue, RedisFailure>, on lane: StoreLane
     ) {
         guard !command.isSettled else { return }
@@ -104,7 +104,7 @@ extension SimulatedShard: Store {
     }
 
     /// Breaks a connection whose oldest command has waited too long.
-    func giveUpWaiting() {
+    func timeOut() {
         guard isRunning else { return }
         for lane in StoreLane.allCases {
             guard let oldest = lanes[lane]?.pending.first,
@@ -268,7 +268,7 @@ extension SimulatedShard: Store {
         return arrival
     }
 
-    func hear(_ channel: String, _ payload: [UInt8]) {
+    func receive(_ channel: String, _ payload: [UInt8]) {
         guard subscription.isUp, !subscription.isDeaf, !isDead else { return }
         let isCanary = channel == subscription.canary
         let isFollowed = subscription.known.contains(channel)

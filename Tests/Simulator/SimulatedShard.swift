@@ -124,7 +124,7 @@ final class SimulatedShard {
         world.after(wake - world.now) { [weak self] in
             guard let self, plannedWake == wake else { return }
             tick()
-            giveUpWaiting()
+            timeOut()
         }
     }
 

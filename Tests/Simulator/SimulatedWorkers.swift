@@ -76,13 +76,13 @@ final class SimulatedWorkers: WorkerThreads {
         return job
     }
 
-    func keepPlace(in plan: WorkerPlan) throws(WorkRefusal) {
+    func reservePlace(in plan: WorkerPlan) throws(WorkRefusal) {
         let pool = pool(plan)
         try checkRoom(in: pool, plan)
         pool.kept += 1
     }
 
-    func freePlace(in plan: WorkerPlan) { pools[plan]?.kept -= 1 }
+    func releasePlace(in plan: WorkerPlan) { pools[plan]?.kept -= 1 }
     func places(of plan: WorkerPlan) -> AddressBudget { pool(plan).places }
 
     private func pool(_ plan: WorkerPlan) -> Pool {

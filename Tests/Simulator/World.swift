@@ -48,7 +48,7 @@ final class World {
         self.redis = try redis ?? SimulatedRedis(features: features)
         try self.redis.empty()
         self.redis.publish = { [unowned self] channel, payload in
-            for shard in shards { shard.hear(channel, payload) }
+            for shard in shards { shard.receive(channel, payload) }
         }
         for _ in 0..<count { try addShard() }
         try run(for: 100)

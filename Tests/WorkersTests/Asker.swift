@@ -45,17 +45,17 @@ final class Asker: Sendable {
             return try pool.submit(on: loop, inKeptPlace: inKeptPlace, work) { [self] result in
                 loop.preconditionIsCurrent()
                 switch result {
-                case .success(let value): note(.result(value))
-                case .failure(let refusal): note(.refused(refusal))
+                case .success(let value): record(.result(value))
+                case .failure(let refusal): record(.refused(refusal))
                 }
             }
         } catch {
-            note(.refused(error))
+            record(.refused(error))
             return nil
         }
     }
 
-    private func note(_ heard: Heard) {
+    private func record(_ heard: Heard) {
         let waiting: CheckedContinuation<Void, Never>? = state.withLock { state in
             state.heard.append(heard)
             guard state.heard.count >= state.expected else { return nil }

@@ -11,7 +11,7 @@ import Testing
 
     private static func isRefused(_ pool: WorkerPool) -> Bool {
         do {
-            try pool.keepPlace()
+            try pool.reservePlace()
             return false
         } catch {
             guard case .overloaded = error else { return false }
@@ -22,7 +22,7 @@ import Testing
     @Test func `a place that is kept counts among those that wait`() async throws {
         let pool = WorkerPool(name: "kept", threads: 1, queue: 2)
         let gate = gate
-        for _ in 0..<2 { try pool.keepPlace() }
+        for _ in 0..<2 { try pool.reservePlace() }
         await asker.turn { $0.ask(pool) { gate.pass(0) } }
         gate.awaitJob()
         #expect(pool.numbers.queued == 2 && pool.numbers.running == 1)
@@ -41,10 +41,10 @@ import Testing
 
     @Test func `a place that is freed is another's`() async throws {
         let pool = WorkerPool(name: "freed", threads: 1, queue: 0)
-        try pool.keepPlace()
+        try pool.reservePlace()
         #expect(Self.isRefused(pool))
-        pool.freePlace()
-        try pool.keepPlace()
+        pool.releasePlace()
+        try pool.reservePlace()
         await asker.turn { $0.ask(pool, inKeptPlace: true) { 1 } }
         #expect(await asker.heard(1) == [.result(1)])
         #expect(pool.numbers.queued == 0)
@@ -52,11 +52,11 @@ import Testing
 
     @Test func `a pool that has been stopped takes no job, whatever was kept for it`() async throws {
         let pool = WorkerPool(name: "stopped", threads: 1, queue: 1)
-        try pool.keepPlace()
+        try pool.reservePlace()
         pool.stop(.drop)
         await asker.turn { $0.ask(pool, inKeptPlace: true) { 1 } }
         #expect(await asker.heard(1) == [.refused(.stopped)])
-        #expect(throws: WorkRefusal.stopped) { try pool.keepPlace() }
+        #expect(throws: WorkRefusal.stopped) { try pool.reservePlace() }
         #expect(pool.numbers.queued == 0)
     }
 }

@@ -108,7 +108,7 @@ final class Entries: Feature, TopicKind {
                 }
                 let last = logs[log]?.last ?? 0
                 shard.watchers.subscribe(context.connection, to: topic, after: max(0, after ?? last))
-                answer("logWatched", #","through":\#(last)"#, context)
+                sendReply("logWatched", #","through":\#(last)"#, context)
             }
         }
     }
@@ -122,7 +122,7 @@ final class Entries: Feature, TopicKind {
         logs[log, default: Log()].kept.append(frame)
         logs[log]?.last = number
         if let topic = shard.watchers.topic(log, kind) { shard.watchers.append(frame, sequence: number, to: topic) }
-        answer("appended", "", context)
+        sendReply("appended", "", context)
     }
 
     private func run(_ log: Identifier, rate: Int64, entries: Int64, bytes: Int, _ context: RequestContext) {
@@ -133,11 +133,11 @@ final class Entries: Feature, TopicKind {
         let last = logs[log]?.last ?? 0
         logs[log, default: Log()].running = Running(
             after: last, entries: entries, rate: rate, bytes: bytes, began: began)
-        answer("running", #","began":\#(began)"#, context)
+        sendReply("running", #","began":\#(began)"#, context)
         shard.deadlines.set(due, .id(log), at: shard.clock.now + 1)
     }
 
-    private func answer(_ type: String, _ members: String, _ context: RequestContext) {
+    private func sendReply(_ type: String, _ members: String, _ context: RequestContext) {
         shard.replies.send(
             Array(#"{"type":"\#(type)","id":\#(context.id ?? 0)\#(members)}"#.utf8), to: context.connection)
     }
@@ -176,8 +176,8 @@ final class Entries: Feature, TopicKind {
         }
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
-        if case .hole = shard.watchers.noteEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
+        if case .hole = shard.watchers.recordEnd(value.int ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
     func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
@@ -187,7 +187,7 @@ final class Entries: Feature, TopicKind {
 
     func catchUp(_ request: CatchUp) {
         let through = min(request.through, request.after + Self.page)
-        shard.catchUps.answer(request, with: entries(of: request.topic, after: request.after, through: through))
+        shard.catchUps.complete(request, with: entries(of: request.topic, after: request.after, through: through))
     }
 
     func restartFrame(of topic: Topic, at end: Int64) -> [UInt8] {

@@ -46,7 +46,7 @@ struct LogServer: AsyncParsableCommand {
             let signals = ProcessSignals([SIGTERM, SIGINT]) { request.yield($0) }
             var configuration = ServerConfiguration()
             (configuration.port, configuration.shards) = (port, 1)
-            try LogSettings.take(ProcessInfo.processInfo.environment, into: &configuration)
+            try LogSettings.apply(ProcessInfo.processInfo.environment, into: &configuration)
             let secret = try DataDirectory(dataDir).secret()
             let server = Server(
                 configuration: configuration,
@@ -68,7 +68,7 @@ enum LogSettings {
     /// Applies the environment's settings.
     ///
     /// - Throws: a sentence that names the first server variable that is unknown here, or unreadable.
-    static func take(_ environment: [String: String], into configuration: inout ServerConfiguration) throws {
+    static func apply(_ environment: [String: String], into configuration: inout ServerConfiguration) throws {
         for (name, value) in environment.sorted(by: { $0.key < $1.key }) where name.hasPrefix("PRESENCE_") {
             guard try set(name, value, &configuration) else {
                 throw ValidationError("\(name)=\(value) is not a setting of this server")

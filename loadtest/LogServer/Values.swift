@@ -71,5 +71,5 @@ final class Values: TopicKind {
         shard.store.command(["PING"], lane: .commands, reply: reply)
     }
     /// Redis has no value.
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {}
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {}
 }

@@ -14,7 +14,7 @@ struct AccountServer: Sendable {
     /// Sends a request and returns the response.
     ///
     /// - Throws: ``PresenceError``, or `CancellationError`.
-    func answer(
+    func response(
         to request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
     ) async throws -> HTTPResponse {
         do {
@@ -28,7 +28,7 @@ struct AccountServer: Sendable {
     func send(
         _ request: Request, token: String? = nil, progress: (@Sendable (Int) -> Void)? = nil
     ) async throws -> Data {
-        try await answer(to: request, token: token, progress: progress).body
+        try await response(to: request, token: token, progress: progress).body
     }
 
     func send<Answer: Decodable>(

@@ -12,7 +12,7 @@ final class Unlocks: @unchecked Sendable {
     private let lock = NSLock()
     private var tokens: [any NSObjectProtocol] = []
 
-    func follow(_ body: @escaping @Sendable () -> Void) {
+    func observe(_ body: @escaping @Sendable () -> Void) {
         let added = Self.names.map {
             NotificationCenter.default.addObserver(forName: $0, object: nil, queue: nil) { _ in body() }
         }

@@ -13,7 +13,7 @@ final class PendingPolicyChanges {
 
     func drop(_ change: PendingPolicyChange) { changes.removeAll { $0 === change } }
 
-    func settle(_ user: UserID, _ version: Int64) {
+    func complete(_ user: UserID, _ version: Int64) {
         guard !changes.isEmpty else { return }
         for pending in changes where pending.user == user { pending.seen = max(pending.seen, version) }
         let settled = changes.filter { $0.isSettled }

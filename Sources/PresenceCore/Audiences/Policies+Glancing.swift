@@ -18,7 +18,7 @@ extension Policies {
                     head: head, contacts: answers[0].int == 1 ? [viewer] : [],
                     blocks: answers[1].int == 1 ? [viewer] : [])
                 let policy = Policy(of: user, isNew: false)
-                policy.take(read)
+                policy.apply(read)
                 glances[user, default: [:]][viewer] = policy
                 done(true)
             }

@@ -97,30 +97,30 @@ package final class Policies {
         // Most shards have nothing to do with this user and read no further. A cached policy is dropped instead of updated.
         guard topic != nil || local != nil else {
             drop(user)
-            return changes.settle(user, event.version)
+            return changes.complete(user, event.version)
         }
         guard let change = PolicyChange(event) else { return }
         let isKnown = topic?.isLoaded == true || local?.chosen != nil
         let policy = held[user] ?? Policy(of: user, isNew: isKnown)
-        guard change.head.version > policy.head.version else { return changes.settle(user, event.version) }
+        guard change.head.version > policy.head.version else { return changes.complete(user, event.version) }
         let concerned = policy.concerned(by: change)
         held[user] = policy
-        policy.take(change)
-        follow(policy, concerning: concerned, at: event.at)
-        if let local { tellFeatures(of: local) }
+        policy.apply(change)
+        apply(policy, concerning: concerned, at: event.at)
+        if let local { notifyFeatures(of: local) }
         // Replies after the `ok` must obey the change, so the `ok` waits for lists that have to be read.
         complete(user) { [self, version = event.version] outcome in
-            if outcome == .loaded { changes.settle(user, version) } else { changes.lost(user, version) }
+            if outcome == .loaded { changes.complete(user, version) } else { changes.lost(user, version) }
         }
     }
 
-    private func tellFeatures(of user: LocalUser) {
+    private func notifyFeatures(of user: LocalUser) {
         for feature in shard.features { feature.visibilityKnown(of: user) }
     }
 
-    /// Takes the policy from a user's hash. `asOf`: the version at the time of the request. If that is still the
+    /// Applies the policy from a user's hash. `asOf`: the version at the time of the request. If that is still the
     /// version here, an older reply is correct: Redis lost the later changes.
-    package func take(_ head: PolicyHead?, of user: UserID, asOf before: Int64? = nil) {
+    package func apply(_ head: PolicyHead?, of user: UserID, asOf before: Int64? = nil) {
         let policy = held[user]
         let version = policy?.head.version ?? 0
         let isNewer = (head?.version ?? 0) > version
@@ -129,13 +129,13 @@ package final class Policies {
         let differs = (head?.isDamaged ?? false) != (policy?.head.isDamaged ?? false)
         guard isNewer || wasLost || differs else { return }
         let taking = policy ?? Policy(of: user, isNew: false)
-        if head?.isDamaged == true { shard.noteDamage("visibility", of: user) }
-        taking.take(head ?? PolicyHead())
+        if head?.isDamaged == true { shard.recordDamage("visibility", of: user) }
+        taking.apply(head ?? PolicyHead())
         held[user] = taking
-        follow(taking, concerning: nil, at: shard.clock.redisNow)
+        apply(taking, concerning: nil, at: shard.clock.redisNow)
         // A client that has just connected reads it if needed.
         if let local = shard.sessions.users[user], local.chosen != nil {
-            tellFeatures(of: local)
+            notifyFeatures(of: local)
         }
     }
 
@@ -147,7 +147,7 @@ package final class Policies {
         if let payer, !policy.isPaidFor {
             policy.isPaidFor = true
             let price = RequestPrice.listed(policy.head.contacts + policy.head.blocks)
-            if price > 0 { shard.userRates.take(price, by: payer, at: shard.clock.now) }
+            if price > 0 { shard.userRates.consume(price, by: payer, at: shard.clock.now) }
         }
         read(policy)
     }
@@ -172,15 +172,15 @@ package final class Policies {
                 read.head.isDamaged ? policy.head.version != asked : read.head.version < policy.head.version
             guard !isOvertaken else { return self.read(policy) }
             if !policy.isComplete {
-                policy.take(read)
-                if held[policy.user] === policy { follow(policy, concerning: nil, at: shard.clock.redisNow) }
+                policy.apply(read)
+                if held[policy.user] === policy { apply(policy, concerning: nil, at: shard.clock.redisNow) }
             }
-            tell(policy, .loaded)
+            complete(policy, .loaded)
         }
     }
 
     private func failed(_ policy: Policy) {
-        tell(policy, .failed)
+        complete(policy, .failed)
         // While Redis is unreachable, nothing is retried: the resynchronisation reads the policy.
         guard shard.link.isLive, held[policy.user] === policy else { return }
         // Unreadable lists limit their user too: they continue to receive changes of others, without last seen.
@@ -188,7 +188,7 @@ package final class Policies {
         shard.deadlines.set(.policy(policy.user), at: shard.clock.now + Self.patience)
     }
 
-    private func tell(_ policy: Policy, _ outcome: Topic.RedisOutcome) {
+    private func complete(_ policy: Policy, _ outcome: Topic.RedisOutcome) {
         let waiters = policy.waiters
         policy.waiters = []
         waiters.forEach { $0(outcome) }
@@ -201,7 +201,7 @@ package final class Policies {
         }
         guard let policy = held[user] else { return }
         // An event has completed the policy meanwhile.
-        guard !policy.isComplete else { return tell(policy, .loaded) }
+        guard !policy.isComplete else { return complete(policy, .loaded) }
         if shard.link.isLive { read(policy) } else { failed(policy) }
     }
 
@@ -210,7 +210,7 @@ package final class Policies {
 
     /// Called when a user has neither a topic nor sessions here any more. Long lists are cached for a moment, so that
     /// they are not read again each time a user reconnects or is looked up. Before they are used again, the version is
-    /// compared (`take`).
+    /// compared (`apply`).
     func forgetIfUnused(_ user: UserID) {
         if !glances.isEmpty { glances[user] = nil }
         guard !held.isEmpty, let policy = held[user], isUnused(user) else { return }
@@ -227,7 +227,7 @@ package final class Policies {
         kept.forget(user)
         guard let policy = held.removeValue(forKey: user) else { return }
         // A planned read will not take place.
-        if !policy.isReading { tell(policy, .failed) }
+        if !policy.isReading { complete(policy, .failed) }
     }
 
     // MARK: Changing

@@ -63,23 +63,23 @@ package final class Policy {
 
     // MARK: Reports of Redis
 
-    /// Takes a newer state without its lists.
-    package func take(_ head: PolicyHead) {
+    /// Applies a newer state without its lists.
+    package func apply(_ head: PolicyHead) {
         self.head = head
         contacts = head.contacts == 0 && !head.isDamaged ? [] : nil
         blocks = head.blocks == 0 && !head.isDamaged ? [] : nil
     }
 
     /// Applies a change to the next version.
-    func take(_ change: PolicyChange) {
+    func apply(_ change: PolicyChange) {
         head = change.head
         contacts = Self.list(contacts, change.list == .contacts ? change : nil, count: head.contacts)
         blocks = Self.list(blocks, change.list == .blocks ? change : nil, count: head.blocks)
         if !needsContacts, head.contacts > 0 { contacts = nil }
     }
 
-    /// Takes a state that was read.
-    package func take(_ read: PolicyRead) {
+    /// Applies a state that was read.
+    package func apply(_ read: PolicyRead) {
         head = read.head
         contacts = needsContacts || head.contacts == 0 ? Set(read.contacts) : nil
         blocks = Set(read.blocks)

@@ -56,17 +56,17 @@ final class PolicyReading {
         reply(.success(.array([.status("OK"), head, .integer(Int64(contacts.count))] + contacts + blocks)))
     }
 
-    private func readHead(then: @escaping (RedisValue) -> Void) { ask(["HGET", user, "visibility"], then: then) }
+    private func readHead(then: @escaping (RedisValue) -> Void) { query(["HGET", user, "visibility"], then: then) }
 
     private func read(_ list: String, count: Int, then: @escaping ([RedisValue]) -> Void) {
         guard count > 0 else { return then([]) }
-        guard count > Self.piece else { return ask(["SMEMBERS", list]) { then($0.array ?? []) } }
+        guard count > Self.piece else { return query(["SMEMBERS", list]) { then($0.array ?? []) } }
         found = []
         readOn(list, from: "0", then: then)
     }
 
     private func readOn(_ list: String, from cursor: String, then: @escaping ([RedisValue]) -> Void) {
-        ask(["SSCAN", list, cursor, "COUNT", String(Self.piece)]) { [self] value in
+        query(["SSCAN", list, cursor, "COUNT", String(Self.piece)]) { [self] value in
             let words = value.array ?? []
             found.formUnion(words.last?.array ?? [])
             guard let next = words.first?.string, next != "0" else { return then(Array(found)) }
@@ -74,7 +74,7 @@ final class PolicyReading {
         }
     }
 
-    private func ask(_ command: [String], then: @escaping (RedisValue) -> Void) {
+    private func query(_ command: [String], then: @escaping (RedisValue) -> Void) {
         store.command(command, lane: .commands) { [self] result in
             if case .success(let value) = result { then(value) } else { reply(result) }
         }

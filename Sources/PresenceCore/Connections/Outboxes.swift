@@ -53,7 +53,7 @@ package final class Outboxes {
 
     /// Updates the process' sum; returns how many bytes this shard has to drop. If the sum is too large, at least one
     /// shard has more than its share.
-    func settle() -> Int {
+    func updateSum() -> Int {
         let sum = budget.add(held - told)
         told = held
         let room = budget.room
@@ -71,7 +71,7 @@ extension ShardLogic {
     /// If too much is pending, drops what can be read again, then closes congested connections, the fullest first; of
     /// equally full ones, the one that has been congested for longer. Connections that read are not affected.
     func boundOutboxes() {
-        var excess = outboxes.settle()
+        var excess = outboxes.updateSum()
         for letGo in onExcess where excess > 0 { excess -= letGo(excess) }
         guard excess > 0 else { return }
         let stuck = watchers.connections.compactMap { connection -> (Connection, since: Milliseconds)? in

@@ -77,7 +77,7 @@ package final class CatchUps {
 
     /// Requests entries. The caller has removed the topic from the connection's kept changes; no feature is called
     /// before `handOut`.
-    func ask(_ connection: Connection, _ topic: Topic, after sequence: Int64) {
+    func request(_ connection: Connection, _ topic: Topic, after sequence: Int64) {
         let request = CatchUp(connection, topic, after: sequence)
         topic.log?.asked[UInt32(connection.index)] = request
         waiting.append(request)
@@ -115,7 +115,7 @@ package final class CatchUps {
     ///
     /// There may be gaps between entries. If the store no longer has the entries, the feature passes an entry of its
     /// own in their place, which instructs the client to start again, and has the number after which the log continues.
-    package func answer(_ request: CatchUp, with entries: [LogEntry]) {
+    package func complete(_ request: CatchUp, with entries: [LogEntry]) {
         finish(request)
         defer { handOut() }
         guard request.isWanted, let log = request.topic.log else { return }

@@ -53,7 +53,7 @@ struct KeptMerger {
                 replaced += kept[place].marks.intersection(entry.marks).rawValue.nonzeroBitCount
                 kept[place] = Line.Kept(topic: entry.topic, marks: kept[place].marks.union(entry.marks))
             } else {
-                note(entry.topic, at: count)
+                record(entry.topic, at: count)
                 kept[count] = entry
                 count += 1
             }
@@ -80,7 +80,7 @@ struct KeptMerger {
         return Int(met[Int(topic)].place)
     }
 
-    private mutating func note(_ topic: UInt32, at place: Int) {
+    private mutating func record(_ topic: UInt32, at place: Int) {
         if met.count <= Int(topic) {
             met.append(contentsOf: repeatElement(Met(), count: Int(topic) + 1 - met.count))
         }

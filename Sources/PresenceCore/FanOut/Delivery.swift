@@ -93,7 +93,7 @@ package final class Delivery {
         var slice = Turn.Slice()
         // Counted per slice, not per write.
         var times = 0
-        func settle() {
+        func countSlice() {
             metrics.writes += times
             count(slice.events, times)
             times = 0
@@ -105,7 +105,7 @@ package final class Delivery {
             case .more: flushAll(Int(index))
             case .run(let run, let generation):
                 if run != slice.run {
-                    settle()
+                    countSlice()
                     slice = turn.slice(run)
                 }
                 guard slice.bytes.count <= Self.batchBytes else {
@@ -120,7 +120,7 @@ package final class Delivery {
             }
         }
         watchers.recycle(dirty)
-        settle()
+        countSlice()
     }
 
     /// Writes a run that may be longer than one write. Returns false when the socket accepts no more.
@@ -241,7 +241,7 @@ package final class Delivery {
     private func append(_ log: TopicLog, of topic: Topic, _ events: inout Int, _ index: Int) -> (Bool, isDone: Bool) {
         guard var after = log.behind.removeValue(forKey: UInt32(index)) else { return (true, true) }
         guard after + 1 >= log.first else {
-            if let connection = watchers.connections[index] { catchUps.ask(connection, topic, after: after) }
+            if let connection = watchers.connections[index] { catchUps.request(connection, topic, after: after) }
             return (true, true)
         }
         while after < log.last {

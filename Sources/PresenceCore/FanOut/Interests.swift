@@ -107,7 +107,7 @@ package final class Interests {
         interest.isConfirmed = true
         if interest.wishes == 0 { rest(interest) }
         guard !interest.waiters.isEmpty else { return }
-        settle(interest, true)
+        complete(interest, true)
         settled += 1
         if awaited.count > 64, settled * 2 > awaited.count {
             awaited.removeAll { $0.waiters.isEmpty }
@@ -120,10 +120,10 @@ package final class Interests {
         for interest in interests.values { interest.isConfirmed = false }
         let waiting = awaited
         (awaited, settled) = ([], 0)
-        for interest in waiting { settle(interest, false) }
+        for interest in waiting { complete(interest, false) }
     }
 
-    private func settle(_ interest: Interest, _ isFollowed: Bool) {
+    private func complete(_ interest: Interest, _ isFollowed: Bool) {
         let waiters = interest.waiters
         interest.waiters = []
         waiters.forEach { $0(isFollowed) }

@@ -83,7 +83,7 @@ package final class LogReader {
             case .failure(let failure): finish(reading, failure)
             case .success(let page):
                 if !wasPlaced {
-                    _ = log.note(last: page.end)
+                    _ = log.record(last: page.end)
                 } else if page.end < held {
                     restart(topic, at: page.end)
                 } else {
@@ -119,7 +119,7 @@ package final class LogReader {
     private func restart(_ topic: Topic, at end: Int64) {
         watchers.restart(topic, at: end)
         guard let frame = watchers.kind(of: topic)?.restartFrame(of: topic, at: end) else { return }
-        for watch in topic.watchers { tell(watch.connection, frame) }
+        for watch in topic.watchers { send(watch.connection, frame) }
     }
 
     /// For watchers whose cursor is beyond the end: no server can have delivered more entries than the store had, so
@@ -132,12 +132,12 @@ package final class LogReader {
         watchers.markWatchers()
         for connection in lost.keys {
             log.ahead[connection] = nil
-            tell(connection, frame)
+            send(connection, frame)
         }
     }
 
     /// Sends a frame like a reply: also in the background, and before all later events.
-    private func tell(_ index: UInt32, _ frame: [UInt8]) {
+    private func send(_ index: UInt32, _ frame: [UInt8]) {
         guard let connection = watchers.connections[Int(index)], !connection.isClosed else { return }
         connection.outbox += frame
         outboxes.change(by: frame.count)

@@ -63,7 +63,7 @@ package final class TopicLoader {
     }
 
     private func read(_ topic: Topic, for payer: UserID?, glancing viewer: UserID?) {
-        guard shard.link.isLive, !shard.isStoreFull() else { return settle(topic, .failed) }
+        guard shard.link.isLive, !shard.isStoreFull() else { return complete(topic, .failed) }
         topic.isLoading = true
         guard let interests = shard.interests else { return readFollowed(topic, for: payer, glancing: viewer) }
         interests.whenFollowed(topic.subject) { [self] isFollowed in
@@ -82,11 +82,11 @@ package final class TopicLoader {
                 return read(topic, for: payer, glancing: viewer)
             }
             if let kind = shard.watchers.kind(of: topic) {
-                kind.take(value, of: topic, announced: topic.isLoaded)
+                kind.apply(value, of: topic, announced: topic.isLoaded)
                 return finish(topic, .loaded)
             }
             let read = PersonRead(value, shard.bodyMark)
-            noteDamage(in: read, of: topic)
+            recordDamage(in: read, of: topic)
             for (kind, version, body) in read.registers where version > topic.version(of: kind) {
                 shard.watchers.set(
                     RegisterFrame.object(version: version, body: body), kind.mark, on: topic, announced: false)
@@ -102,23 +102,23 @@ package final class TopicLoader {
                     return complete(topic, head, for: payer)
                 }
                 topic.isLoading = false
-                settle(topic, .loaded)
+                complete(topic, .loaded)
             }
         }
     }
 
     private func complete(_ topic: Topic, _ head: PolicyHead?, for payer: UserID?) {
-        shard.policies.take(head, of: topic.subject)
+        shard.policies.apply(head, of: topic.subject)
         shard.policies.complete(topic.subject, for: payer) { [self] in finish(topic, $0) }
     }
 
     private func finish(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
         topic.isLoading = false
         if outcome == .loaded { topic.isLoaded = true }
-        settle(topic, outcome)
+        complete(topic, outcome)
     }
 
-    private func settle(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
+    private func complete(_ topic: Topic, _ outcome: Topic.RedisOutcome) {
         let waiters = topic.waiters
         topic.waiters = []
         waiters.forEach { $0(outcome) }
@@ -141,7 +141,7 @@ package final class TopicLoader {
         }
         topics.forEach { $0.holds += 1 }
         BoundedConcurrency(topics, window: 256) { [self] topic, next in
-            func note(_ reason: RedisFailure) {
+            func record(_ reason: RedisFailure) {
                 // A damaged record must not keep everything else stale.
                 if reason.isLasting {
                     shard.log("a record cannot be read", ["reason": "\(reason)"], level: .error)
@@ -151,7 +151,7 @@ package final class TopicLoader {
             }
             guard topic.log == nil else {
                 return shard.logReader.complete(topic) { [self] reason in
-                    if let reason { note(reason) }
+                    if let reason { record(reason) }
                     shard.watchers.release(topic)
                     next()
                 }
@@ -168,18 +168,18 @@ package final class TopicLoader {
                 switch result {
                 case .success(let read): value = read
                 case .failure(let reason):
-                    note(reason)
+                    record(reason)
                     return done()
                 }
                 if let kind = shard.watchers.kind(of: topic) {
-                    kind.take(value, of: topic, announced: true)
+                    kind.apply(value, of: topic, announced: true)
                     return done()
                 }
                 // The policy is applied before a change is published.
                 let read = PersonRead(value, shard.bodyMark)
-                noteDamage(in: read, of: topic)
+                recordDamage(in: read, of: topic)
                 topic.policyRound = round
-                shard.policies.take(read.policy, of: topic.subject, asOf: policy)
+                shard.policies.apply(read.policy, of: topic.subject, asOf: policy)
                 shard.policies.complete(topic.subject) { [self] _ in
                     let isBehind = compare(topic, read, before)
                     shard.policies.thaw(topic)
@@ -192,8 +192,8 @@ package final class TopicLoader {
         }
     }
 
-    private func noteDamage(in read: PersonRead, of topic: Topic) {
-        for kind in read.damaged { shard.noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject) }
+    private func recordDamage(in read: PersonRead, of topic: Topic) {
+        for kind in read.damaged { shard.recordDamage(kind == .presence ? "presence" : "profile", of: topic.subject) }
     }
 
     private func newest(_ kind: RegisterKind, _ topic: Topic) -> Int64 { shard.policies.newest(kind, of: topic) }

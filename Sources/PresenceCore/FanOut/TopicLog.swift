@@ -76,7 +76,7 @@ package final class TopicLog {
     }
 
     /// Notes the end of the store's log. Returns the outcome that `append` would have for the store's last entry.
-    func note(last end: Int64) -> Outcome {
+    func record(last end: Int64) -> Outcome {
         guard isPlaced else {
             (last, isPlaced) = (end, true)
             return .known

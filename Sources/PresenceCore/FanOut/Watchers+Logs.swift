@@ -33,10 +33,10 @@ extension Watchers {
     /// Notes the end of the store's log of this topic; 0 if the store has no entries. Needed if the entries are not
     /// appended.
     @discardableResult
-    package func noteEnd(_ sequence: Int64, of topic: Topic) -> TopicLog.Outcome {
+    package func recordEnd(_ sequence: Int64, of topic: Topic) -> TopicLog.Outcome {
         guard let log = topic.log else { preconditionFailure("a topic of kind \(topic.kind) keeps no log") }
         guard isHere(topic) else { return .known }
-        return log.note(last: sequence)
+        return log.record(last: sequence)
     }
 
     /// Drops the ring's entries, because the store has fewer by now. Watchers that still need dropped entries get what the

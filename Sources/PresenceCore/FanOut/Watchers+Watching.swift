@@ -4,7 +4,7 @@ extension Watchers {
 
     /// The number of `topics` that the connection does not watch yet.
     package func unwatched(_ wanted: [Topic], by connection: Connection) -> Int {
-        let isWatched = lookUp(connection, for: wanted.count)
+        let isWatched = watchCheck(of: connection, for: wanted.count)
         return wanted.count {
             !isWatched($0) && !($0.limited.map(isWatched) ?? false) && !($0.hidden.map(isWatched) ?? false)
                 && !($0.paused.map(isWatched) ?? false)
@@ -14,7 +14,7 @@ extension Watchers {
     /// Subscribes the connection to every change of these topics.
     package func subscribe(_ connection: Connection, to wanted: [Topic]) {
         let index = connection.index
-        let isWatched = lookUp(connection, for: wanted.count)
+        let isWatched = watchCheck(of: connection, for: wanted.count)
         // Earlier changes are in the snapshot.
         if wanted.contains(where: { !$0.changed.isEmpty }) { markWatchers() }
         // So are pending changes of topics that the client already watches and subscribes to again.
@@ -41,7 +41,7 @@ extension Watchers {
     }
 
     /// Returns a function that checks whether the connection watches a topic, chosen for this number of calls.
-    private func lookUp(_ connection: Connection, for questions: Int) -> (Topic) -> Bool {
+    private func watchCheck(of connection: Connection, for questions: Int) -> (Topic) -> Bool {
         let watched = lines[connection.index].subscriptions
         if watched.isEmpty { return { _ in false } }
         // A set pays off for many topics only; for a few a search costs less.

@@ -37,7 +37,7 @@ final class ContentSource: BodySource, @unchecked Sendable {
     }
 
     func read(_ then: @escaping ([UInt8]?) -> Void) {
-        guard fetched.isEmpty else { return giveLater(then) }
+        guard fetched.isEmpty else { return passLater(then) }
         guard let fetch else { return then(nil) }
         let next = rest.prefix(fetchSize)
         fetch(next) { [self] bytes in
@@ -49,7 +49,7 @@ final class ContentSource: BodySource, @unchecked Sendable {
         }
     }
 
-    private func giveLater(_ then: @escaping ([UInt8]?) -> Void) {
+    private func passLater(_ then: @escaping ([UInt8]?) -> Void) {
         do throws(WorkRefusal) {
             // An empty job, since the piece must not be passed on during the call.
             try jobs.run(in: .files, for: socket) {

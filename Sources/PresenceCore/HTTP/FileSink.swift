@@ -44,7 +44,7 @@ final class FileSink: BodySink, @unchecked Sendable {
         self.fail = fail
     }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard file != nil, failure == nil else { return true }
         gathered += bytes
         slot?.move(bytes.count)
@@ -63,10 +63,10 @@ final class FileSink: BodySink, @unchecked Sendable {
     /// The body is complete: calls `done` once it is written, unless the connection closes before.
     func finish(_ done: @escaping (Result<UploadedFile, Failure>) -> Void) {
         self.done = done
-        goOn()
+        writeNext()
     }
 
-    private func goOn() {
+    private func writeNext() {
         guard let file, !isWriting else { return }
         if let failure {
             let done = done
@@ -96,7 +96,7 @@ final class FileSink: BodySink, @unchecked Sendable {
                 case .success(.failure(let fault)): failure = .file(fault)
                 case .failure(let refusal): failure = .work(refusal)
                 }
-                goOn()
+                writeNext()
                 guard isBehind, failure == nil else { return }
                 isBehind = false
                 resume(exchange)
@@ -104,7 +104,7 @@ final class FileSink: BodySink, @unchecked Sendable {
         } catch {
             isWriting = false
             failure = .work(error)
-            goOn()
+            writeNext()
         }
     }
 }

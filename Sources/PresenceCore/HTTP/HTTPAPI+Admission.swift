@@ -20,7 +20,7 @@ extension HTTPAPI {
     /// Rejects a call by its head, before any part of its body is kept, or notes the result of the checks.
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
         let route = route(of: request)
-        follow(exchange, request, to: route)
+        traceRequest(exchange, request, to: route)
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let entry, let ids) = route
         else {
             request.keepsBody = false
@@ -30,7 +30,7 @@ extension HTTPAPI {
         if !entry.hasBody { request.keepsBody = false }
         guard request.head.contentLength ?? 0 <= entry.limits.bodyBytes else {
             let response = tooLarge(entry.limits)
-            noteAnswer(exchange, status: response.status)
+            logResponse(exchange, status: response.status)
             return .refused(response)
         }
         if request.head.isChunked {
@@ -38,7 +38,7 @@ extension HTTPAPI {
             guard !entry.isUpload else {
                 let response = HTTPResponse.error(
                     411, .init(code: .badRequest, message: "the header Content-Length is required"))
-                noteAnswer(exchange, status: response.status)
+                logResponse(exchange, status: response.status)
                 return .refused(response)
             }
             request.mostBodyBytes = entry.limits.bodyBytes
@@ -46,7 +46,7 @@ extension HTTPAPI {
         var now: Result<Admission, HeadRefusal>?
         var isWithin = true
         admit(exchange, request, entry, ids) { found in
-            if case .failure(let refusal) = found { noteAnswer(exchange, status: refusal.response.status) }
+            if case .failure(let refusal) = found { logResponse(exchange, status: refusal.response.status) }
             if isWithin { now = found } else { settle(exchange, found) }
         }
         isWithin = false
@@ -163,7 +163,7 @@ extension HTTPAPI {
             switch isRevoked {
             case false?: answer(nil)
             case true?:
-                logic.noteFailedToken(from: logic.failedTokens.block(of: peer))
+                logic.recordFailedToken(from: logic.failedTokens.block(of: peer))
                 answer(.init(response: Self.unauthorized("\(AuthenticationFailure.revoked)")))
             case nil: answer(Self.revocationUnknown)
             }
@@ -179,10 +179,10 @@ extension HTTPAPI {
         if let wait = logic.userRates.wait(for: entry.limits.price, by: user, at: now) {
             return .init(response: tooFast(.userRequests, message, retryAfter: wait))
         }
-        if let wait = entry.rates?.take(by: user, at: now) {
+        if let wait = entry.rates?.charge(by: user, at: now) {
             return .init(response: tooFast(.userRequests, message, retryAfter: wait))
         }
-        logic.userRates.take(entry.limits.price, by: user, at: now)
+        logic.userRates.consume(entry.limits.price, by: user, at: now)
         return nil
     }
 
@@ -195,7 +195,7 @@ extension HTTPAPI {
             let message = "too many requests from this address: nothing was done"
             return .init(response: tooFast(.addressRequests, message, retryAfter: wait))
         }
-        logic.addressRates.take(entry.limits.price, by: address, at: now)
+        logic.addressRates.consume(entry.limits.price, by: address, at: now)
         return nil
     }
 

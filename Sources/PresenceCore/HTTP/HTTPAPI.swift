@@ -49,7 +49,7 @@ package struct HTTPAPI {
     private func finish(_ exchange: HTTPExchangeID, _ response: HTTPResponse) {
         var response = response
         response.isLast = logic.isDraining
-        send(exchange, response) { noteAnswer(exchange, status: $0) }
+        send(exchange, response) { logResponse(exchange, status: $0) }
     }
 
     func route(of request: HTTPRequest) -> Route {
@@ -59,7 +59,7 @@ package struct HTTPAPI {
     package func handle(_ exchange: HTTPExchangeID, _ request: HTTPRequest) {
         let route = route(of: request)
         // (A call with a body was logged when it was admitted.)
-        if request.head.contentLength ?? 0 == 0 { follow(exchange, request, to: route) }
+        if request.head.contentLength ?? 0 == 0 { traceRequest(exchange, request, to: route) }
         guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
             return refuse(exchange, 404, .notFound, "there is nothing at this path")
         }
@@ -90,7 +90,7 @@ package struct HTTPAPI {
     }
 
     /// Debug logs have the route without any id.
-    func follow(_ exchange: HTTPExchangeID, _ request: HTTPRequest, to route: Route) {
+    func traceRequest(_ exchange: HTTPExchangeID, _ request: HTTPRequest, to route: Route) {
         guard let trace = logic.trace else { return }
         trace.begin(request.name, on: exchange.socket)
         var path = "-"
@@ -99,7 +99,7 @@ package struct HTTPAPI {
         logic.log("call", ["request": request.name, "method": request.method, "path": path], level: .debug)
     }
 
-    func noteAnswer(_ exchange: HTTPExchangeID, status: Int) {
+    func logResponse(_ exchange: HTTPExchangeID, status: Int) {
         guard let name = logic.trace?.name(on: exchange.socket) else { return }
         logic.log("answered", ["request": name, "status": "\(status)"], level: .debug)
     }

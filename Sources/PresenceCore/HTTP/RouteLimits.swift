@@ -39,11 +39,11 @@ final class RouteRates {
         rates = Rates(limit)
     }
 
-    /// Takes a token and returns `nil`; or takes nothing, and returns how long to wait for one.
-    func take(by user: UserID, at now: Milliseconds) -> Milliseconds? {
+    /// Consumes a token and returns `nil`; or consumes nothing, and returns how long to wait for one.
+    func charge(by user: UserID, at now: Milliseconds) -> Milliseconds? {
         rates.expire(now: now)
         if let wait = rates.wait(for: 1, by: user, at: now) { return wait }
-        rates.take(1, by: user, at: now)
+        rates.consume(1, by: user, at: now)
         return nil
     }
 }

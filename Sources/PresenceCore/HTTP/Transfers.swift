@@ -36,12 +36,12 @@ package final class Transfers: Sendable {
             mostOfAddress > 0 && address != .none && ofAddress[address, default: 0] >= mostOfAddress
         }
 
-        mutating func take(_ number: UInt64, _ transfer: UnderWay) {
+        mutating func reserve(_ number: UInt64, _ transfer: UnderWay) {
             underWay[number] = transfer
             ofAddress[transfer.address, default: 0] += 1
         }
 
-        mutating func give(_ number: UInt64) -> UnderWay? {
+        mutating func release(_ number: UInt64) -> UnderWay? {
             guard let transfer = underWay.removeValue(forKey: number) else { return nil }
             let left = ofAddress[transfer.address, default: 0] - 1
             ofAddress[transfer.address] = left > 0 ? left : nil
@@ -134,15 +134,15 @@ package final class Transfers: Sendable {
             var displaced: Slot?
             if state[keyPath: direction].isFull {
                 guard let slowest = state[keyPath: direction].slowest(for: address, at: now),
-                    let transfer = state[keyPath: direction].give(slowest)
+                    let transfer = state[keyPath: direction].release(slowest)
                 else { return (nil, full, nil) }
                 if let user = transfer.user { state.uploading.remove(user) }
                 displaced = transfer.slot
             }
             state.number += 1
             let number = state.number
-            let slot = Slot { [self] in giveBack(number, direction) }
-            state[keyPath: direction].take(number, UnderWay(address: address, user: user, began: now, slot: slot))
+            let slot = Slot { [self] in release(number, direction) }
+            state[keyPath: direction].reserve(number, UnderWay(address: address, user: user, began: now, slot: slot))
             if let user { state.uploading.insert(user) }
             return (slot, nil, displaced)
         }
@@ -151,10 +151,10 @@ package final class Transfers: Sendable {
         return slot
     }
 
-    private func giveBack(_ number: UInt64, _ direction: WritableKeyPath<State, Count> & Sendable) {
+    private func release(_ number: UInt64, _ direction: WritableKeyPath<State, Count> & Sendable) {
         state.withLock { state in
             // A displaced transfer was already removed.
-            if let user = state[keyPath: direction].give(number)?.user { state.uploading.remove(user) }
+            if let user = state[keyPath: direction].release(number)?.user { state.uploading.remove(user) }
         }
     }
 

@@ -67,7 +67,7 @@ package final class UploadedFile: Sendable {
     ///   - path: Absolute, on the file system of the data directory.
     ///   - replacing: Whether it atomically replaces a file of that name.
     /// - Throws: ``FileFailure``; with `isExisting` if there is a file of this name, which is not changed.
-    package func keep(at path: String, replacing: Bool = false) throws(FileFailure) {
+    package func store(at path: String, replacing: Bool = false) throws(FileFailure) {
         guard fsync(descriptor) == 0 else { throw FileFailure("cannot write an upload") }
         // A link cannot replace a file, so it gets another name first and is renamed.
         let first = replacing ? "\(path).\(UInt64.random(in: .min ... .max))" : path

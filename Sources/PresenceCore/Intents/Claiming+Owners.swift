@@ -17,7 +17,7 @@ extension Claiming {
         guard let claim = try await shard.command(["HGET", claims, thing.string]).string else { return nil }
         let words = claim.split(separator: " ").map(String.init)
         guard words.count == 2, let owner = Identifier(words[0]) else {
-            shard.noteDamage("claim " + plan.claim.name, of: thing)
+            shard.recordDamage("claim " + plan.claim.name, of: thing)
             throw .server(code: "ERR", message: "a malformed claim")
         }
         let record = plan.record(of: owner, in: shard.partitions.keys(of: owner))

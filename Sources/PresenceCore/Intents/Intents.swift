@@ -121,33 +121,33 @@ package final class Intents {
                 guard failure.isLasting, let skip = step.skip else { return fail(run, intent, failure) }
                 failures += 1
                 run.damage = failure
-                shard.noteDamage("intent " + intent.kind.name, of: step.subject)
-                go(on: skip(), run, intent)
+                shard.recordDamage("intent " + intent.kind.name, of: step.subject)
+                proceed(on: skip(), run, intent)
             case .success where shard.link.noticeFencing(in: result):
                 fail(run, intent, .disconnected(sent: false))
             // The writer's token was revoked, or their session has ended: nothing was changed, and no intent was written.
             case .success(let value) where ["REVOKED", "ENDED"].contains(value.array?.first?.string):
-                go(on: .end(value), run, intent)
+                proceed(on: .end(value), run, intent)
             case .success(let value):
                 run.hasBegun = true
                 steps += 1
-                go(on: step.next(value), run, intent)
+                proceed(on: step.next(value), run, intent)
             }
         }
     }
 
-    private func go(on progress: IntentProgress, _ run: Run, _ intent: Intent) {
+    private func proceed(on progress: IntentProgress, _ run: Run, _ intent: Intent) {
         switch progress {
         case .step(let step): perform(step, of: run, intent)
         case .answer(let value, let step):
-            answer(run, .success(value))
+            sendReply(run, .success(value))
             perform(step, of: run, intent)
         case .more(let value, let rest):
-            answer(run, run.outcome(value))
+            sendReply(run, run.outcome(value))
             postpone(rest, of: intent)
             finish(run, intent)
         case .end(let value):
-            answer(run, run.outcome(value))
+            sendReply(run, run.outcome(value))
             finish(run, intent)
         case .fail(let failure): fail(run, intent, failure)
         }
@@ -155,13 +155,13 @@ package final class Intents {
 
     private func fail(_ run: Run, _ intent: Intent, _ failure: RedisFailure) {
         failures += 1
-        if failure.isLasting { shard.noteDamage("intent " + intent.kind.name, of: intent.subject) }
+        if failure.isLasting { shard.recordDamage("intent " + intent.kind.name, of: intent.subject) }
         // After a temporary rejection the intent may be half done, and will be completed.
-        answer(run, .failure(run.hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure))
+        sendReply(run, .failure(run.hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure))
         finish(run, intent)
     }
 
-    private func answer(_ run: Run, _ result: Result<RedisValue, RedisFailure>) {
+    private func sendReply(_ run: Run, _ result: Result<RedisValue, RedisFailure>) {
         let reply = run.reply
         run.reply = nil
         reply?(result)
@@ -180,11 +180,11 @@ package final class Intents {
             queue.append(intent)
         }
         rests[intent] = rest
-        takeTurns()
+        startQueued()
     }
 
     /// Guarded, so that a turn that ends at once does not recurse.
-    private func takeTurns() {
+    private func startQueued() {
         guard !isTakingTurns else { return }
         isTakingTurns = true
         // The first sweep after a break finds them in Redis.
@@ -197,7 +197,7 @@ package final class Intents {
             enqueue(
                 Run(rest, isResumed: true) { [self] _ in
                     turns -= 1
-                    takeTurns()
+                    startQueued()
                 }, intent)
         }
         isTakingTurns = false
@@ -225,7 +225,7 @@ package final class Intents {
         isSweeping = true
         let found = Found()
         BoundedConcurrency(Array(0..<shard.partitions.count), window: Self.window) { [self] partition, next in
-            look(partition, found, done: next)
+            scan(partition, found, done: next)
         } done: { [self] in
             isSweeping = false
             if !found.hasFailed { pending = found.count }
@@ -246,7 +246,7 @@ package final class Intents {
         var hasFailed = false
     }
 
-    private func look(_ partition: Int, _ found: Found, done: @escaping () -> Void) {
+    private func scan(_ partition: Int, _ found: Found, done: @escaping () -> Void) {
         let key = shard.partitions.keys(partition).unfinished
         shard.store.command(["SRANDMEMBER", key, String(Self.batch)], lane: .commands) { [self] result in
             guard case .success(let value) = result else {

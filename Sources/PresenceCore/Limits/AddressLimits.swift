@@ -22,8 +22,8 @@ package final class AddressLimits: Sendable {
     /// The number of connections that an address may have beyond its limit of WebSockets.
     static let spare = 64
 
-    /// Takes a place for a connection of this address, to be given back.
-    package func take(_ peer: PeerAddress) -> Place {
+    /// Reserves a place for a connection of this address, to be released.
+    package func reserve(_ peer: PeerAddress) -> Place {
         guard most > 0, countsLoopback || !peer.isLoopback else { return .uncounted }
         let block = peer.block
         guard block != .none else { return .uncounted }
@@ -35,7 +35,7 @@ package final class AddressLimits: Sendable {
         }
     }
 
-    func give(_ block: AddressBlock) {
+    func release(_ block: AddressBlock) {
         counts.withLock { counts in
             guard let count = counts[block] else { return }
             counts[block] = count > 1 ? count - 1 : nil

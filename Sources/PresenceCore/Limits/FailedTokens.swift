@@ -37,25 +37,25 @@ package final class FailedTokens: Sendable {
         guard block != .none else { return }
         rates.withLock { rates in
             rates.expire(now: now)
-            rates.take(1, by: block, at: now)
+            rates.consume(1, by: block, at: now)
         }
     }
 
     /// Charges for a token before its result is known, from any thread. Returns how long to wait; `nil` if it was charged.
-    func take(_ block: AddressBlock, at now: Milliseconds) -> Milliseconds? {
+    func charge(_ block: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard block != .none else { return nil }
         return rates.withLock { rates in
             rates.expire(now: now)
             if let wait = rates.wait(for: 1, by: block, at: now) { return wait }
-            rates.take(1, by: block, at: now)
+            rates.consume(1, by: block, at: now)
             return nil
         }
     }
 
     /// Gives back the charge for a valid token.
-    func giveBack(_ block: AddressBlock) {
+    func refund(_ block: AddressBlock) {
         guard block != .none else { return }
-        rates.withLock { $0.giveBack(1, to: block) }
+        rates.withLock { $0.refund(1, to: block) }
     }
 
     /// The number of counted addresses.
@@ -95,9 +95,9 @@ extension ShardLogic {
                 // The time of the request: at worst slightly early, to the disadvantage of the address.
                 let (failedTokens, now) = (failedTokens, clock.now)
                 try jobs.run(in: .signatures, for: socket) { () -> TokenVerification in
-                    if let wait = failedTokens.take(address, at: now) { return .tooMany(retryAfter: wait) }
+                    if let wait = failedTokens.charge(address, at: now) { return .tooMany(retryAfter: wait) }
                     let result = rest()
-                    if case .success = result { failedTokens.giveBack(address) }
+                    if case .success = result { failedTokens.refund(address) }
                     return .done(result)
                 } then: { [self] outcome in
                     switch outcome {
@@ -139,7 +139,7 @@ extension ShardLogic {
         }
     }
 
-    func noteFailedToken(from address: AddressBlock) {
+    func recordFailedToken(from address: AddressBlock) {
         metrics.tokensRefused += 1
         failedTokens.count(address, at: clock.now)
     }

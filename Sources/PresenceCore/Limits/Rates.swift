@@ -20,23 +20,23 @@ package struct Rates<Key: Hashable> {
         return bucket(of: key).wait(for: tokens, at: now, limit)
     }
 
-    /// Takes tokens if they are available, or returns how long until they are.
+    /// Consumes tokens if they are available, or returns how long until they are.
     package mutating func charge(_ tokens: Int, to key: Key, at now: Milliseconds) -> Milliseconds? {
         guard let limit else { return nil }
         return current[key, default: previous[key] ?? TokenBucket()].charge(tokens, at: now, limit)
     }
 
-    package mutating func take(_ tokens: Int, by key: Key, at now: Milliseconds) {
+    package mutating func consume(_ tokens: Int, by key: Key, at now: Milliseconds) {
         guard let limit else { return }
         var bucket = bucket(of: key)
-        bucket.take(tokens, at: now, limit)
+        bucket.consume(tokens, at: now, limit)
         current[key] = bucket
     }
 
-    /// Undoes a `take`. A bucket that has refilled meanwhile stays full.
-    package mutating func giveBack(_ tokens: Int, to key: Key) {
+    /// Undoes a `consume`. A bucket that has refilled meanwhile stays full.
+    package mutating func refund(_ tokens: Int, to key: Key) {
         guard let limit, var bucket = current[key] ?? previous[key] else { return }
-        bucket.giveBack(tokens, limit)
+        bucket.refund(tokens, limit)
         current[key] = bucket
     }
 

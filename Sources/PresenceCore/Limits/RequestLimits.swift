@@ -18,7 +18,7 @@ extension ShardLogic {
             limitRate(of: connection, id, .userRequests, retryAfter: wait)
             return false
         }
-        if let limit = connectionRate { connection.bucket.take(tokens, at: clock.now, limit) }
+        if let limit = connectionRate { connection.bucket.consume(tokens, at: clock.now, limit) }
         return true
     }
 

@@ -46,20 +46,20 @@ struct TokenBucket: Equatable {
         return excess > 0 ? (excess + 999_999) / 1_000_000 : nil
     }
 
-    /// Takes tokens if they are available, or returns how long until they are.
+    /// Consumes tokens if they are available, or returns how long until they are.
     mutating func charge(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) -> Milliseconds? {
         if let wait = wait(for: tokens, at: now, limit) { return wait }
-        take(tokens, at: now, limit)
+        consume(tokens, at: now, limit)
         return nil
     }
 
-    /// Takes tokens that are available.
-    package mutating func take(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) {
+    /// Consumes tokens that are available.
+    package mutating func consume(_ tokens: Int, at now: Milliseconds, _ limit: RateLimit) {
         fullAt = max(fullAt, now * 1_000_000) + limit.interval * min(Int64(tokens), limit.burst)
     }
 
     /// Gives back tokens. A bucket that was full before is full again.
-    mutating func giveBack(_ tokens: Int, _ limit: RateLimit) {
+    mutating func refund(_ tokens: Int, _ limit: RateLimit) {
         fullAt -= limit.interval * min(Int64(tokens), limit.burst)
     }
 }

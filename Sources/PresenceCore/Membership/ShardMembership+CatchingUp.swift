@@ -24,9 +24,9 @@ extension ShardMembership {
             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
                 shard.loader.reload(partitions) { [self] failure in
                     proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                        askFeatures(attempt, .reload(partitions: partitions)) { [self] in
+                        resynchroniseFeatures(attempt, .reload(partitions: partitions)) { [self] in
                             catchingUpSince = nil
-                            goLive()
+                            becomeLive()
                             assertRest()
                             catchUp()
                         }

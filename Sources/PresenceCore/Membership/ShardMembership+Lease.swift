@@ -20,7 +20,7 @@ extension ShardMembership {
             renewed(sentAt: sentAt, answer: value)
             renewalAnswered = max(renewalAnswered, number)
             if let index = renewals.firstIndex(where: { $0.number == number }) { renewals[index].isAnswered = true }
-            settleRenewals()
+            completeRenewals()
         }
         shard.store.command(["PUBLISH", canary, String(number)], lane: .lease) { _ in }
     }

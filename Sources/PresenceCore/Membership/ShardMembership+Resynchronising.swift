@@ -170,12 +170,12 @@ extension ShardMembership {
         guard attempt == self.attempt else { return }
         shard.sessions.assertAll { [self] failure in
             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
-                askFeatures(attempt, .assert) { [self] in
+                resynchroniseFeatures(attempt, .assert) { [self] in
                     reapFormer(attempt) { [self] in
                         shard.loader.reload { [self] failure in
                             proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "watched topics") {
                                 _ in
-                                askFeatures(attempt, .reload(partitions: nil)) { [self] in finish(attempt) }
+                                resynchroniseFeatures(attempt, .reload(partitions: nil)) { [self] in finish(attempt) }
                             }
                         }
                     }
@@ -185,19 +185,19 @@ extension ShardMembership {
     }
 
     /// One feature after the other; if one fails, the attempt has failed.
-    func askFeatures(_ attempt: Int, _ step: ResynchronisationStep, next: @escaping () -> Void) {
-        func ask(_ rest: ArraySlice<any Feature>) {
+    func resynchroniseFeatures(_ attempt: Int, _ step: ResynchronisationStep, next: @escaping () -> Void) {
+        func resynchronise(_ rest: ArraySlice<any Feature>) {
             guard let feature = rest.first else { return next() }
             feature.resynchronise(step) { [self] failure in
                 proceed(attempt, failure.map { .failure($0) } ?? .success(.null), type(of: feature).plan.name) { _ in
-                    ask(rest.dropFirst())
+                    resynchronise(rest.dropFirst())
                 }
             }
         }
-        ask(shard.features[...])
+        resynchronise(shard.features[...])
     }
 
-    func tellFeatures(_ step: ResynchronisationStep) {
+    func notifyFeatures(_ step: ResynchronisationStep) {
         for feature in shard.features { feature.resynchronise(step) { _ in } }
     }
 
@@ -225,7 +225,7 @@ extension ShardMembership {
         }
         self.lastCanary = nil
         isResynchronising = false
-        goLive()
+        becomeLive()
         assertRest()
     }
 
@@ -242,11 +242,11 @@ extension ShardMembership {
     /// while, since an operator may fix it.
     func refuse(_ reason: String) {
         onRefusal(reason)
-        if state != .starting { looksAgain = shard.clock.now + Self.quiet }
+        if state != .starting { restartsAt = shard.clock.now + Self.quiet }
     }
 
-    func lookAgain() {
-        looksAgain = nil
+    func restart() {
+        restartsAt = nil
         isResynchronising = false
         needsIncarnation = true
         resynchroniseIfPossible()

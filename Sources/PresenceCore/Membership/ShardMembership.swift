@@ -44,7 +44,7 @@ package final class ShardMembership {
     /// Redis rejected some sessions that began or ended during the last resynchronisation: they are reported again.
     var leavesRest = false
     /// When an unsuitable Redis is checked again.
-    var looksAgain: Milliseconds?
+    var restartsAt: Milliseconds?
     /// Partitions whose events have been rerouted since they were last read.
     var rerouted: Set<Int> = []
     /// Since when rerouted partitions are being read again, while the shard stays live.
@@ -117,7 +117,7 @@ package final class ShardMembership {
             lanesUp.remove(lane)
             needsIncarnation = true
             renewals.removeAll()
-            noteAbsence(reason)
+            logAbsence(reason)
             lost(reason, since: shard.clock.redisNow)
         case .subscribed:
             isSubscribed = true
@@ -142,7 +142,7 @@ package final class ShardMembership {
     package func handle(canary payload: UnsafeRawBufferPointer) {
         guard let number = Int(String(decoding: payload, as: UTF8.self)) else { return }
         canaryHeard = max(canaryHeard, number)
-        settleRenewals()
+        completeRenewals()
     }
 
     func sawVersions(_ versions: [Int64], of subject: Identifier) {
@@ -179,7 +179,7 @@ package final class ShardMembership {
             if leavesRest { assertRest() }
         }
         if now >= nextSweep { isLive ? sweep() : (nextSweep = now + Self.pauseWhileStale) }
-        if let looksAgain, now >= looksAgain { lookAgain() }
+        if let restartsAt, now >= restartsAt { restart() }
         watchSilence()
     }
 
@@ -192,7 +192,7 @@ package final class ShardMembership {
 
     /// Before the shard is first live, reasons are only logged: each reason once by each shard, and repeatedly by the
     /// first one.
-    private func noteAbsence(_ reason: String) {
+    private func logAbsence(_ reason: String) {
         guard state == .starting else { return }
         let isNew = absences.count < 100 && absences.insert(reason).inserted
         guard isNew || shard.place.number == 0 && shard.clock.now >= nextAbsence else { return }
@@ -201,7 +201,7 @@ package final class ShardMembership {
     }
 
     /// While Redis has too few replicas, every change is rejected with `unavailable`.
-    func noteFewReplicas(_ count: Int) {
+    func logFewReplicas(_ count: Int) {
         guard shard.clock.now >= nextFewReplicas else { return }
         nextFewReplicas = shard.clock.now + Self.quiet
         shard.log(
@@ -212,12 +212,12 @@ package final class ShardMembership {
     package func lost(_ reason: String, since: Timestamp) {
         attempt += 1
         isResynchronising = false
-        looksAgain = nil
+        restartsAt = nil
         catchingUpSince = nil
-        goStale(reason, since: since)
+        becomeStale(reason, since: since)
     }
 
-    func goStale(_ reason: String, since: Timestamp) {
+    func becomeStale(_ reason: String, since: Timestamp) {
         guard state == .live else { return }
         state = .stale(since: since)
         shard.log("stale", ["reason": reason], level: .warning)
@@ -225,18 +225,18 @@ package final class ShardMembership {
         shard.announceStaleness(since: since)
         shard.policies.lost()
         shard.awaitedProfiles.lost()
-        tellFeatures(.lost)
+        notifyFeatures(.lost)
         shard.handleAllHeld()
     }
 
-    func goLive() {
+    func becomeLive() {
         guard state != .live else { return }
         let wasStarting = state == .starting
         state = .live
         shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
         nextSweep = shard.clock.now
         shard.sessions.lingerAgain()
-        tellFeatures(.live)
+        notifyFeatures(.live)
         if !wasStarting { shard.announceLive() }
         shard.policies.resume()
         shard.intents.resume()
@@ -257,7 +257,7 @@ package final class ShardMembership {
             fence("the lease has run out")
         }
         if isLive, let began = catchingUpSince, now - began > settings.staleAfter {
-            goStale("moved partitions have not been read yet", since: shard.clock.redisNow - (now - began))
+            becomeStale("moved partitions have not been read yet", since: shard.clock.redisNow - (now - began))
         }
         guard let oldest = renewals.first, now - oldest.sentAt > settings.staleAfter else { return }
         // A subscription may fall silent while the shard is stale for another reason: only this check detects that.
@@ -279,7 +279,7 @@ package final class ShardMembership {
     /// A renewal is settled when it was acknowledged and its canary arrived: until then nothing was missed. Earlier
     /// renewals that Redis rejected, or whose canary it rejected, are settled with it, since it proves at least as
     /// much.
-    func settleRenewals() {
+    func completeRenewals() {
         prove()
         guard let last = renewals.lastIndex(where: { $0.isAnswered && canaryHeard >= $0.number }) else { return }
         renewals.removeFirst(last + 1)

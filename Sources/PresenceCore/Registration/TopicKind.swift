@@ -7,16 +7,16 @@ package protocol TopicKind: AnyObject {
     func makeState() -> AnyObject?
     /// Reads the topic's state from Redis.
     func read(_ topic: Topic, reply: @escaping StoreReply)
-    /// Takes the reply from Redis.
+    /// Applies the reply from Redis.
     ///
     /// - Parameter announced: Whether watchers are informed of changes.
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool)
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool)
     /// Whether the topic must be read again before `user` watches it, since the state in memory would reject them.
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool
     /// Whether its topics keep a log (`TopicLog`): every watcher gets every entry, in order. Otherwise they keep
     /// registers, and a slow watcher gets the newest.
     var keepsLog: Bool { get }
-    /// A watcher needs entries of a log that are no longer in memory: the feature reads them, and calls `answer` or
+    /// A watcher needs entries of a log that are no longer in memory: the feature reads them, and calls `complete` or
     /// `fail` of `ShardLogic.catchUps` exactly once.
     func catchUp(_ request: CatchUp)
     /// Reads a page of the log's entries after the given one, and the end of the store's log.

@@ -13,7 +13,7 @@ final class AwaitedProfiles {
     }
 
     /// An event was processed.
-    func settle(_ user: UserID, _ version: Int64) {
+    func complete(_ user: UserID, _ version: Int64) {
         guard let all = waiting[user] else { return }
         let later = all.filter { $0.version > version }
         waiting[user] = later.isEmpty ? nil : later

@@ -66,12 +66,12 @@ final class LongAnswers {
 
     private func ended(of user: UserID, bytes: Int) {
         underWay -= 1
-        if bytes > 0 { shard.userRates.take(RequestPrice.bytes(bytes), by: user, at: shard.clock.now) }
+        if bytes > 0 { shard.userRates.consume(RequestPrice.bytes(bytes), by: user, at: shard.clock.now) }
         if waiting[user]?.isEmpty == true { waiting[user] = nil } else { ready.append(user) }
-        goOn()
+        runNext()
     }
 
-    private func goOn() {
+    private func runNext() {
         // Guarded, so that a request with an immediate reply does not recurse.
         guard !isGoingOn else { return }
         isGoingOn = true

@@ -56,7 +56,7 @@ final class RequestTrace {
     }
 
     /// The requests whose changes have been delivered now.
-    func settle() -> [String] {
+    func takeArrived() -> [String] {
         defer { arrived = [] }
         return arrived
     }

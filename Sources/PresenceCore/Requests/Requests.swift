@@ -24,7 +24,7 @@ extension ShardLogic {
                 replies.hurry(connection)
                 return false
             }
-            try follow(id, of: connection, type: type) { () throws(DecodingFailure) in
+            try traceRequest(id, of: connection, type: type) { () throws(DecodingFailure) in
                 try request.handle(self, members, id, connection, bytes.count)
             }
         } catch {

@@ -24,7 +24,7 @@ extension ShardLogic {
     /// Runs a plain command for a request.
     ///
     /// - Parameter id: The conversation whose record is damaged if Redis cannot execute the command.
-    package func ask(
+    package func run(
         _ words: String..., changes: Bool = false, about id: Identifier? = nil
     ) async throws(Refusal) -> RedisValue {
         let result = try await admitted { store.command(words, lane: .commands, reply: $0) }
@@ -79,7 +79,7 @@ extension ShardLogic {
         link.noticeFencing(in: result)
         guard let refusal = Refusal(result, changes: changes, known: words) else { return }
         if refusal.message.code == .internal { logInternalError(result, session: session) }
-        if let id, case .failure(let failure) = result, failure.isLasting { noteDamage("conversation", of: id) }
+        if let id, case .failure(let failure) = result, failure.isLasting { recordDamage("conversation", of: id) }
         throw refusal
     }
 

@@ -4,7 +4,9 @@ import WebSockets
 /// Debug logs of requests: their arrival, what changed, the number of deliveries. No ids of users, no texts.
 extension ShardLogic {
     /// Runs `act`, which handles a client's message, with that message as the current request.
-    func follow(_ id: Int64?, of connection: Connection, type: JSONValue, _ act: RequestStep) throws(DecodingFailure) {
+    func traceRequest(_ id: Int64?, of connection: Connection, type: JSONValue, _ act: RequestStep)
+        throws(DecodingFailure)
+    {
         guard let trace else { return try act() }
         let name = connection.session?.id ?? trace.name(on: connection.socket) ?? "-"
         let request = name + "/" + (id.map { "\($0)" } ?? "-")
@@ -13,19 +15,19 @@ extension ShardLogic {
     }
 
     /// Logs the session that a connection now has.
-    func noteSession(of connection: Connection) {
+    func logSession(of connection: Connection) {
         guard let trace, let session = connection.session else { return }
         log(
             "session", ["session": session.id, "request": trace.name(on: connection.socket) ?? "-"], level: .debug)
     }
 
     /// A message has arrived that names the request of the partition's next event.
-    func noteRequest(_ event: StoreEvent, partition: Int) {
+    func announceRequest(_ event: StoreEvent, partition: Int) {
         trace?.announce(event.words.first ?? "-", partition: partition)
     }
 
     /// An event has arrived.
-    func noteChange(_ event: StoreEvent, partition: Int) {
+    func traceChange(_ event: StoreEvent, partition: Int) {
         guard let trace else { return }
         var watching = watchers.person(event.subjectBytes)?.watchers.count ?? 0
         for kind in registry.topicKinds.indices {
@@ -39,8 +41,8 @@ extension ShardLogic {
     }
 
     /// Logs the number of events written at the end of a turn.
-    func noteDeliveries(_ count: Int) {
-        guard let requests = trace?.settle(), !requests.isEmpty else { return }
+    func logDeliveries(_ count: Int) {
+        guard let requests = trace?.takeArrived(), !requests.isEmpty else { return }
         log("delivered", ["requests": requests.joined(separator: " "), "events": "\(count)"], level: .debug)
     }
 }

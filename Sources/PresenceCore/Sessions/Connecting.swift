@@ -32,7 +32,7 @@ extension ShardLogic {
             turnAway(connection, id, "a backend's token cannot open a session")
         // The revocation is known here from another session of the user.
         case .valid(let claims) where (claims.issuedAt ?? 0) < sessions.users[claims.subject]?.revokedAt ?? 0:
-            noteFailedToken(from: connection.address)
+            recordFailedToken(from: connection.address)
             turnAway(connection, id, "\(AuthenticationFailure.revoked)")
         case .valid(let claims):
             guard admits(claims.subject, connection, id) else { return }
@@ -43,7 +43,7 @@ extension ShardLogic {
                 connect: connect
             ) { [self] opening in
                 replies.fulfil(reply, on: connection) { [self] in
-                    answer(connection, id, opening)
+                    complete(connection, id, opening)
                 }
                 handleHeld(of: connection)
             }
@@ -57,12 +57,12 @@ extension ShardLogic {
         }
     }
 
-    private func answer(_ connection: Connection, _ id: Int64?, _ opening: Sessions.Opening) {
+    private func complete(_ connection: Connection, _ id: Int64?, _ opening: Sessions.Opening) {
         guard !connection.isClosed else { return }
         switch opening {
         case .crowded: return crowdOut(connection, id)
         case .revoked:
-            noteFailedToken(from: connection.address)
+            recordFailedToken(from: connection.address)
             return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
         case .refused(let message):
             replies.error(
@@ -73,7 +73,7 @@ extension ShardLogic {
             // The revocation's event arrived before the script's reply.
             if let session = connection.session, session.isRevoked {
                 sessions.drop(session)
-                noteFailedToken(from: connection.address)
+                recordFailedToken(from: connection.address)
                 return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
             }
             greet(connection, id)
@@ -92,7 +92,7 @@ extension ShardLogic {
             status: chosen.map { OwnStatus($0) }, settings: settingsOfConnected, to: &payload)
         replies.send(payload, to: connection)
         connection.isGreeted = true
-        noteSession(of: connection)
+        logSession(of: connection)
         if !link.isLive { connection.staleness = .stale }
         scheduleTokenCheck(connection)
         for feature in features { feature.sessionGreeted(session) }
@@ -125,33 +125,33 @@ extension ShardLogic {
         case .overloaded(let refusal): refuse(.init(refusal, id: id), on: connection)
         // Revocations known when the session was opened, or published since, apply here too.
         case .valid(let claims) where (claims.issuedAt ?? 0) < connection.session?.user.revokedAt ?? 0:
-            noteFailedToken(from: connection.address)
+            recordFailedToken(from: connection.address)
             refuseRefresh(connection, id, "\(AuthenticationFailure.revoked)")
         case .valid(let claims) where !claims.isBackend && claims.subject == connection.session?.user.id:
             let reply = replies.expect(on: connection)
-            askAbout(claims) { [self] isRevoked in
-                replies.fulfil(reply, on: connection) { [self] in take(claims, isRevoked, connection, id) }
+            checkRevocation(of: claims) { [self] isRevoked in
+                replies.fulfil(reply, on: connection) { [self] in apply(claims, isRevoked, connection, id) }
             }
         case .valid:
-            noteFailedToken(from: connection.address)
+            recordFailedToken(from: connection.address)
             refuseRefresh(connection, id, "this token belongs to another user")
         case .refused(let failure): refuseRefresh(connection, id, "\(failure)")
         }
     }
 
     /// Checks whether a token has been revoked. While Redis is unreachable, the check is postponed until it is back.
-    private func askAbout(_ claims: Claims, answer: @escaping (Bool) -> Void) {
+    private func checkRevocation(of claims: Claims, answer: @escaping (Bool) -> Void) {
         guard link.isLive else { return answer(false) }
-        ask(about: Writer(claims, in: partitions)) { answer((try? $0.get()) ?? false) }
+        queryRevocation(of: Writer(claims, in: partitions)) { answer((try? $0.get()) ?? false) }
     }
 
     /// Continues a connection with a new token, unless that token was revoked.
-    private func take(_ claims: Claims, _ isRevoked: Bool, _ connection: Connection, _ id: Int64?) {
+    private func apply(_ claims: Claims, _ isRevoked: Bool, _ connection: Connection, _ id: Int64?) {
         guard !connection.isClosed, let session = connection.session else { return }
         let issuedAt = claims.issuedAt ?? 0
         guard !isRevoked, issuedAt >= session.user.revokedAt else {
-            noteFailedToken(from: connection.address)
-            return answerRefresh(connection, id, "\(AuthenticationFailure.revoked)")
+            recordFailedToken(from: connection.address)
+            return rejectRefresh(connection, id, "\(AuthenticationFailure.revoked)")
         }
         (session.issuedAt, session.grant, session.letInAt) = (issuedAt, claims.grant, nil)
         // The event that signs the device out may have arrived before the session had this grant, so check once more.
@@ -165,10 +165,10 @@ extension ShardLogic {
     /// The old token remains in use; but after too many invalid new tokens the client has to reconnect with a valid
     /// one.
     private func refuseRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
-        replies.now(on: connection) { [self] in answerRefresh(connection, id, message) }
+        replies.now(on: connection) { [self] in rejectRefresh(connection, id, message) }
     }
 
-    private func answerRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
+    private func rejectRefresh(_ connection: Connection, _ id: Int64?, _ message: String) {
         connection.failedRefreshes += 1
         let isTooMany = connection.failedRefreshes >= ServerConfiguration.Limits.failedRefreshes
         replies.error(.init(id: id, code: .unauthorized, message: message), to: connection)
@@ -178,7 +178,7 @@ extension ShardLogic {
     /// A new token's expiry notice or end may be due before the connection's other deadlines, so it is scheduled.
     private func scheduleTokenCheck(_ connection: Connection) {
         guard let due = checkToken(connection), due < connection.nextLook else { return }
-        look(at: connection, due)
+        scheduleCheck(of: connection, due)
     }
 
     /// Sends the expiry notice when it is due, and closes the connection at expiry. Returns when to check again.

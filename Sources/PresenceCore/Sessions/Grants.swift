@@ -26,7 +26,7 @@ extension ShardLogic {
                 if value.int == 0 { sessions.revoke(session) }
             } else {
                 connection.tokenExpiresAt = clock.redisNow + Self.grantPause
-                look(at: connection, clock.now + Self.grantPause)
+                scheduleCheck(of: connection, clock.now + Self.grantPause)
             }
         }
         return clock.now + Self.grantCheck

@@ -13,7 +13,7 @@ extension Sessions {
         guard words.count == 3, let status = ChosenStatus(rawValue: words[0]) else { return }
         for feature in shard.features { feature.statusChosen(status, by: id) }
         guard let user = users[id] else { return }
-        take(
+        apply(
             .init(
                 status: status, text: words[2] == "-" ? nil : words[2], clearAt: Timestamp(words[1]),
                 version: event.version),
@@ -113,14 +113,14 @@ extension Sessions {
         var failure: RedisFailure?
         BoundedConcurrency(untold, window: 256) { [self] session, next in
             guard !session.hasEnded, failure == nil else { return next() }
-            tell(session) { [self] outcome in
+            store(session) { [self] outcome in
                 if case .unreachable(let reason) = outcome { failure = reason ?? .disconnected(sent: true) }
-                settle(session, outcome)
+                complete(session, outcome)
                 next()
             }
         } done: { [self] in
             BoundedConcurrency(ended, window: 256) { [self] session, next in
-                tellEnd(session, done: next)
+                storeEnd(session, done: next)
             } done: {
                 done(failure)
             }

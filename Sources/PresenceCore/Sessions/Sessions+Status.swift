@@ -87,13 +87,13 @@ extension Sessions {
         user.isRevocationKnown = true
         user.redisOffset = told.time - shard.clock.now
         if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
-        take(told.chosen, of: user)
+        apply(told.chosen, of: user)
         // The end is scheduled anew even if the status has not changed: the estimate of the clock may have.
         scheduleLapse(of: user)
         return told.chosen.version
     }
 
-    package func take(_ chosen: LocalUser.Chosen, of user: LocalUser) {
+    package func apply(_ chosen: LocalUser.Chosen, of user: LocalUser) {
         guard chosen.version >= user.chosen?.version ?? 0 else { return }
         let differs = user.chosen != chosen
         user.chosen = chosen

@@ -38,7 +38,7 @@ extension Sessions {
     // MARK: Reporting sessions
 
     /// Reports a session to Redis: a new session, or one that Redis may have lost.
-    func tell(_ session: Session, done: @escaping (Outcome) -> Void) {
+    func store(_ session: Session, done: @escaping (Outcome) -> Void) {
         // In a local variable: the property is unowned, and each access counts references.
         let shard = shard
         let user = session.user
@@ -108,7 +108,7 @@ extension Sessions {
             return done(.refused(message))
         }
         if case .overloaded = failure, !session.isAdmitted { return done(.refused("\(failure)")) }
-        tellLater(session, failure)
+        storeLater(session, failure)
         done(.unreachable(failure))
     }
 
@@ -137,7 +137,7 @@ extension Sessions {
         if telling.number == session.tellings { session.storedState = telling.state }
         session.failures = 0
         if telling.status == session.wantedStatus { session.wantedStatus = nil }
-        shard.policies.take(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
+        shard.policies.apply(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
         endOlder(than: session)
         let stored = learn(words, of: user)
         // The reply has just set `redisOffset`.
@@ -176,13 +176,13 @@ extension Sessions {
             if session.assertedRound == shard.link.round { session.assertedRound -= 1 }
             return done(false)
         }
-        tellState(session, done: done)
+        storeState(session, done: done)
     }
 
-    private func tellState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
+    private func storeState(_ session: Session, done: @escaping (_ isStored: Bool) -> Void = { _ in }) {
         // Sent once there is room, with the state that the session then has.
         guard !shard.isStoreFull() else {
-            tellLater(session, .overloaded)
+            storeLater(session, .overloaded)
             return done(false)
         }
         let user = session.user
@@ -199,7 +199,7 @@ extension Sessions {
         shard.run(call) { [self] result in
             var isStored = false
             switch result {
-            case .failure(let failure): tellLater(session, failure)
+            case .failure(let failure): storeLater(session, failure)
             case .success(let value):
                 switch value.array?.first?.string {
                 case "OK":
@@ -216,14 +216,14 @@ extension Sessions {
 
     // MARK: Reporting ends
 
-    func tellEnd(_ session: Session, done: @escaping () -> Void) {
+    func storeEnd(_ session: Session, done: @escaping () -> Void) {
         let user = session.user
         let call = ScriptCall.end(
             session.id, of: user.id, in: user.keys, by: shard.link.incarnation,
             silence: max(0, shard.clock.now - session.lastHeard), shard.past)
         shard.run(call) { [self] result in
             switch result {
-            case .failure(let failure): tellLater(session, failure)
+            case .failure(let failure): storeLater(session, failure)
             case .success: if !shard.link.noticeFencing(in: result) { ended[session.number] = nil }
             }
             done()
@@ -233,7 +233,7 @@ extension Sessions {
     // MARK: Retries
 
     /// Redis rejected a session. (A broken connection is followed by a resynchronisation, which sends everything.)
-    private func tellLater(_ session: Session, _ failure: RedisFailure) {
+    private func storeLater(_ session: Session, _ failure: RedisFailure) {
         guard failure.code != nil || failure == .overloaded else { return }
         if shard.clock.now - lastComplaint >= 1_000 {
             lastComplaint = shard.clock.now
@@ -249,16 +249,16 @@ extension Sessions {
     }
 
     /// The pause is over.
-    func tellAgain(_ number: UInt64) {
+    func storeAgain(_ number: UInt64) {
         guard let session = byNumber[number] ?? ended[number] else { return }
         session.isToBeTold = false
         guard shard.link.isLive else { return }
         if session.hasEnded {
-            tellEnd(session) {}
+            storeEnd(session) {}
         } else if session.assertedRound < shard.link.round {
             assertAgain(session)
         } else if session.storedState != session.state {
-            tellState(session)
+            storeState(session)
         }
     }
 
@@ -271,11 +271,11 @@ extension Sessions {
     private func assertAgain(_ session: Session) {
         // Not before the shard has joined: it then asserts all sessions anyway.
         guard shard.link.hasJoined else { return }
-        tell(session) { [self] outcome in settle(session, outcome) }
+        store(session) { [self] outcome in complete(session, outcome) }
     }
 
     /// Acts on the outcome of an assertion.
-    func settle(_ session: Session, _ outcome: Outcome) {
+    func complete(_ session: Session, _ outcome: Outcome) {
         guard !session.hasEnded else { return }
         let connection = session.connection
         switch outcome {

@@ -53,7 +53,7 @@ package final class Sessions {
         user.sessions.append(session)
         byNumber[session.number] = session
         guard shard.link.isLive else { return answer(.opened) }
-        tell(session) { [self] outcome in
+        store(session) { [self] outcome in
             switch outcome {
             case .stored, .unreachable: answer(.opened)
             case .refused(let message):
@@ -98,7 +98,7 @@ package final class Sessions {
         forget(session)
         guard session.mayBeStored else { return }
         ended[session.number] = session
-        if shard.link.isLive { tellEnd(session) {} }
+        if shard.link.isLive { storeEnd(session) {} }
     }
 
     /// Closes its connection with a final code; a session that lingers ends at once.

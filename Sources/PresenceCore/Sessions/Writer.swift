@@ -65,7 +65,7 @@ extension Writer? {
 
 extension ShardLogic {
     /// Asks Redis with one command whether a token has been revoked.
-    func ask(about writer: Writer, answer: @escaping (Result<Bool, RedisFailure>) -> Void) {
+    func queryRevocation(of writer: Writer, answer: @escaping (Result<Bool, RedisFailure>) -> Void) {
         store.command(writer.question, lane: .commands) { answer($0.map { writer.isRevoked($0) }) }
     }
 
@@ -81,7 +81,7 @@ extension ShardLogic {
             // If this fails, the next command or the script fails as well.
             store.command(question, lane: .commands) { if case .success(let value) = $0 { isHere = value.int != 0 } }
         }
-        ask(about: writer) { [unowned self] result in
+        queryRevocation(of: writer) { [unowned self] result in
             switch result {
             case .success where standstills > before || clock.now - asked > configuration.commandTimeout:
                 unlessRevoked(writer, done: done, run)

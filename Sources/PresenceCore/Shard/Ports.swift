@@ -63,9 +63,9 @@ package protocol WorkerThreads: AnyObject {
         to plan: WorkerPlan, inKeptPlace: Bool, _ work: @escaping @Sendable () -> Value,
         then: @escaping (Result<Value, WorkRefusal>) -> Void
     ) throws(WorkRefusal) -> any CancellableWork
-    /// Keeps a place in the pool's queue, or frees one that was not used: `KeptPlace`.
-    func keepPlace(in plan: WorkerPlan) throws(WorkRefusal)
-    func freePlace(in plan: WorkerPlan)
+    /// Reserves a place in the pool's queue, or releases one that was not used: `KeptPlace`.
+    func reservePlace(in plan: WorkerPlan) throws(WorkRefusal)
+    func releasePlace(in plan: WorkerPlan)
     /// The pool's places, of which each address has a share.
     func places(of plan: WorkerPlan) -> AddressBudget
 }

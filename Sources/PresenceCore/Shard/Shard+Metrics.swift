@@ -29,7 +29,7 @@ extension Shard {
         return snapshot
     }
 
-    func giveUp(_ exchange: HTTPExchangeID) { server.giveUp(exchange) }
+    func abortTransfer(_ exchange: HTTPExchangeID) { server.abortTransfer(exchange) }
 
     func respondMetrics(_ exchange: HTTPExchangeID) async {
         var sum = MetricsSnapshot()

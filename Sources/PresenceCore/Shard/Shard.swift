@@ -127,7 +127,7 @@ package actor Shard {
             server.resumeBody(exchange)
         } giveUp: { [weak self] exchange in
             guard let self else { return }
-            Task { await self.giveUp(exchange) }
+            Task { await self.abortTransfer(exchange) }
         } respondMetrics: { [weak self] exchange in
             guard let self else { return }
             Task { await self.respondMetrics(exchange) }
@@ -151,7 +151,7 @@ package actor Shard {
         store.onRoundTrip = { logic.metrics.redisRoundTrip.record($0) }
         store.onFewReplicas = {
             clock.advance(to: loop.now)
-            logic.link.noteFewReplicas($0)
+            logic.link.logFewReplicas($0)
         }
         logic.link.onLive = { [weak self] in self?.assumeIsolated { $0.becameLive() } }
         logic.link.onRefusal = { [weak self] reason in self?.assumeIsolated { $0.refuse(reason) } }
@@ -193,7 +193,7 @@ package actor Shard {
     // MARK: The loop
 
     /// Returns once the loop has processed the call.
-    package func answer() {}
+    package func ping() {}
 
     private func tick() {
         clock.advance(to: loop.now)

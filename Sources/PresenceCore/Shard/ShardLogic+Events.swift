@@ -6,16 +6,16 @@ extension ShardLogic {
     package func handle(event payload: UnsafeRawBufferPointer, partition: Int) {
         metrics.eventsIn += 1
         guard let event = StoreEvent(payload) else { return }
-        if event.kind == StoreEvent.request { return noteRequest(event, partition: partition) }
+        if event.kind == StoreEvent.request { return announceRequest(event, partition: partition) }
         link.sawVersion(event.version, partition: partition)
         if let overhear { overhear(event.kind, partition) }
         if let observe, interests == nil || !isWatchersOnly(event.kind) { observe(event) }
-        if trace != nil { noteChange(event, partition: partition) }
+        if trace != nil { traceChange(event, partition: partition) }
         switch event.kind {
         case StoreEvent.presence: handle(.presence, event)
         case StoreEvent.profile:
             handle(.profile, event)
-            if !awaitedProfiles.isEmpty, let user = event.subject { awaitedProfiles.settle(user, event.version) }
+            if !awaitedProfiles.isEmpty, let user = event.subject { awaitedProfiles.complete(user, event.version) }
         default: registry.events[Int(event.kind)]?(event)
         }
     }
@@ -57,7 +57,7 @@ extension ShardLogic {
         }
         guard event.version > topic.version(of: kind) else { return }
         guard RegisterFrame.isBody(event.rest) else {
-            return noteDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
+            return recordDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
         }
         metrics.changeToWrite.record(max(0, clock.redisNow - event.at))
         policies.announce(frame(kind, of: topic.subject, event), kind, on: topic, at: event.at)

@@ -31,7 +31,7 @@ extension ShardLogic {
             connection.nextPing = nextPing
             if connection.congestedSince == nil { sockets.ping(connection.socket) }
         }
-        look(at: connection, min(next, connection.nextPing))
+        scheduleCheck(of: connection, min(next, connection.nextPing))
     }
 
     /// An interval from now, or up to a 128th of an interval earlier. Pings that are due together cost one turn of the
@@ -42,7 +42,7 @@ extension ShardLogic {
         return max(clock.now + 1, (clock.now + interval) / beat * beat)
     }
 
-    package func look(at connection: Connection, _ time: Milliseconds) {
+    package func scheduleCheck(of connection: Connection, _ time: Milliseconds) {
         connection.nextLook = time
         if time == connection.nextPing {
             deadlines.set(beatOf: connection.socket, at: time)

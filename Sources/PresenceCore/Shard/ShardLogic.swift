@@ -152,7 +152,7 @@ package final class ShardLogic {
             socket: socket, headerToken: headerToken, address: address, now: clock.now, firstPing: nextPing)
         watchers.add(connection)
         metrics.connectionsOpened += 1
-        look(at: connection, clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
+        scheduleCheck(of: connection, clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
     }
 
     func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
@@ -215,7 +215,7 @@ package final class ShardLogic {
         let before = metrics.deliveries
         let wait = delivery.flush(commandsPending: store.pending)
         // (Deferred changes are written with the next flush.)
-        if trace != nil, wait == nil || metrics.deliveries > before { noteDeliveries(metrics.deliveries - before) }
+        if trace != nil, wait == nil || metrics.deliveries > before { logDeliveries(metrics.deliveries - before) }
         boundOutboxes()
         interests?.tick()
         return wait
@@ -235,7 +235,7 @@ package final class ShardLogic {
             if clock.now >= end { close(connection, .tooSlow) } else { deadlines.set(subject, at: end) }
         case .linger(let number): sessions.lingerOver(number)
         case .lapse(let user): sessions.lapse(user)
-        case .tell(let session): sessions.tellAgain(session)
+        case .tell(let session): sessions.storeAgain(session)
         case .renumber(let user): loader.renumberAgain(user)
         case .departure(let socket, let wait):
             departures -= 1
@@ -276,7 +276,7 @@ package final class ShardLogic {
 
     /// Redis has a record that no server has written: clients do not get it, and `presenced doctor` finds it. Once a
     /// minute the log names the partition, since ids must not appear in logs.
-    package func noteDamage(_ what: String, of id: Identifier) {
+    package func recordDamage(_ what: String, of id: Identifier) {
         metrics.damagedRecords += 1
         guard clock.now >= nextDamageLog else { return }
         nextDamageLog = clock.now + 60_000
@@ -289,7 +289,7 @@ package final class ShardLogic {
 
     /// Logs events that clients can cause: at most once a second, with the number of events.
     package func logSparsely(_ event: String, _ fields: [String: String] = [:], level: Logger.Level) {
-        guard let count = sparseLog.note(event, at: clock.now) else { return }
+        guard let count = sparseLog.count(event, at: clock.now) else { return }
         log(event, fields.merging(["count": "\(count)"]) { $1 }, level: level)
     }
 }

@@ -46,7 +46,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     /// A proxy's connection counts for the client whose request it forwards.
     func accepted(_ socket: SocketID, from peer: PeerAddress) -> Bool {
         if proxies.isTrusted(peer) { return true }
-        switch addresses.take(peer) {
+        switch addresses.reserve(peer) {
         case .uncounted: return true
         case .counted(let block):
             countedAddresses.set(block, socket)
@@ -57,7 +57,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
             return true
         case .none:
             clock.advance(to: now())
-            tellOfAddress(peer)
+            recordAddressLimit(of: peer)
             return false
         }
     }
@@ -66,7 +66,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         logic.jobs.cancel(of: socket)
         logic.trace?.end(socket)
         spare.remove(socket)
-        if let block = countedAddresses.remove(socket) { addresses.give(block) }
+        if let block = countedAddresses.remove(socket) { addresses.release(block) }
     }
 
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
@@ -113,11 +113,11 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     package func opened(_ socket: SocketID, request: UpgradeRequest) {
         clock.advance(to: now())
-        guard places.take() else {
+        guard places.reserve() else {
             logic.metrics.met(.connections)
             return turnAway(socket)
         }
-        guard !logic.isDraining, takePlace(of: request.peer, socket) else { return turnAway(socket) }
+        guard !logic.isDraining, reservePlace(of: request.peer, socket) else { return turnAway(socket) }
         logic.trace?.begin(request.request.name, on: socket)
         logic.opened(
             socket, headerToken: bearerToken(request.authorization),
@@ -129,12 +129,12 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
         server.close(socket, code: CloseCode.tryAgainLater.rawValue, reason: logic.reconnectAdvice())
     }
 
-    /// Takes a place for a WebSocket of this address; false if there is none.
-    private func takePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
+    /// Reserves a place for a WebSocket of this address; false if there is none.
+    private func reservePlace(of peer: PeerAddress, _ socket: SocketID) -> Bool {
         var hasRoom = !spare.contains(socket)
         if hasRoom, !countedAddresses.isCounted(socket) {
             // A proxy's connection, or one whose address is not counted.
-            switch addresses.take(peer) {
+            switch addresses.reserve(peer) {
             case .uncounted: break
             case .counted(let block): countedAddresses.set(block, socket)
             case .spare(let block):
@@ -143,11 +143,11 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
             case .none: hasRoom = false
             }
         }
-        if !hasRoom { tellOfAddress(peer) }
+        if !hasRoom { recordAddressLimit(of: peer) }
         return hasRoom
     }
 
-    private func tellOfAddress(_ peer: PeerAddress) {
+    private func recordAddressLimit(of peer: PeerAddress) {
         logic.metrics.met(.connectionsPerAddress)
         // In a flood an operator needs the address, but not a line for each connection.
         guard clock.now >= nextAddressLog else { return }
@@ -177,7 +177,7 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
 
     func closed(_ socket: SocketID, _ closure: Closure) {
         clock.advance(to: now())
-        places.give()
+        places.release()
         guard turnedAway.remove(socket) == nil else { return }
         switch closure {
         case .byPeer(let code, _): logic.closed(socket, code: code, hadCloseFrame: true)
@@ -224,7 +224,7 @@ package final class ConnectionPlaces: Sendable {
 
     package init(_ most: Int) { self.most = most }
 
-    /// Takes a place in any case, to be given back; false if there was none left.
-    package func take() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue <= most }
-    func give() { taken.wrappingSubtract(1, ordering: .relaxed) }
+    /// Reserves a place in any case, to be released; false if there was none left.
+    package func reserve() -> Bool { taken.wrappingAdd(1, ordering: .relaxed).newValue <= most }
+    func release() { taken.wrappingSubtract(1, ordering: .relaxed) }
 }

@@ -12,7 +12,7 @@ package struct SparseLog {
     /// Counts an event.
     ///
     /// - Returns: The number for a line that is due now; `nil` if none is due.
-    package mutating func note(_ event: String, at now: Milliseconds) -> Int? {
+    package mutating func count(_ event: String, at now: Milliseconds) -> Int? {
         let (count, next) = events[event] ?? (0, .min)
         guard now >= next else {
             events[event] = (count + 1, next)

@@ -49,14 +49,14 @@ final class ClusterStore: ConnectedStore {
         lease = ClusterLane(loop: loop, directory: directory, name: name + ":lease", scripts: [], options: options)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
         commands.onFewReplicas = { [unowned self] in onFewReplicas($0) }
-        commands.onState = { [unowned self] in follow(.commands, $0) }
-        lease.onState = { [unowned self] in follow(.lease, $0) }
+        commands.onState = { [unowned self] in handle(.commands, $0) }
+        lease.onState = { [unowned self] in handle(.lease, $0) }
         directory.onMap = { [unowned self] map, before in
             // The subscriptions first: their losses must be known before anything is read.
-            subscriber?.follow(map, before: before)
+            subscriber?.apply(map, before: before)
             expectCanaries()
-            commands.follow(map, before: before)
-            lease.follow(map, before: before)
+            commands.apply(map, before: before)
+            lease.apply(map, before: before)
         }
         directory.onTrouble = { [unowned self] reason in
             if directory.map == nil { onChange(.down(.commands, reason: reason)) }
@@ -75,7 +75,7 @@ final class ClusterStore: ConnectedStore {
         subscriber?.close()
     }
 
-    private func follow(_ lane: StoreLane, _ state: ClusterLane.State) {
+    private func handle(_ lane: StoreLane, _ state: ClusterLane.State) {
         directory.needsNews = commands.state != .up || lease.state != .up
         switch state {
         case .up: onChange(.up(lane))
@@ -102,7 +102,7 @@ final class ClusterStore: ConnectedStore {
         let lane = self.lane(lane)
         switch words[0] {
         case "PUBLISH" where words[1] == canary: publishCanary(words[2], lane, reply: reply)
-        case "CONFIG", "INFO": ask(words, lane, reply: reply)
+        case "CONFIG", "INFO": broadcast(words, lane, reply: reply)
         default: lane.send(words.map(RedisArgument.string), key: words[1], reply: reply)
         }
     }
@@ -110,7 +110,7 @@ final class ClusterStore: ConnectedStore {
     private func lane(_ lane: StoreLane) -> ClusterLane { lane == .commands ? commands : lease }
 
     /// Combines all masters' replies.
-    private func ask(_ words: [String], _ lane: ClusterLane, reply: @escaping StoreReply) {
+    private func broadcast(_ words: [String], _ lane: ClusterLane, reply: @escaping StoreReply) {
         lane.everywhere { _ in
             words.map(RedisArgument.string)
         } done: { answers in
@@ -130,10 +130,10 @@ final class ClusterStore: ConnectedStore {
         subscriber.onLost = { [unowned self] in onChange(.unsubscribed(reason: $0)) }
         subscriber.onMoved = { [unowned self] in onChange(.rerouted(partitions: $0)) }
         subscriber.onMessage = { [unowned self] in onEvent($1, $0) }
-        subscriber.onCanary = { [unowned self] in hear(canary: $1, of: $0) }
+        subscriber.onCanary = { [unowned self] in receive(canary: $1, of: $0) }
         self.subscriber = subscriber
         if let map = directory.map {
-            subscriber.follow(map, before: nil)
+            subscriber.apply(map, before: nil)
             expectCanaries()
         }
     }
@@ -164,7 +164,7 @@ final class ClusterStore: ConnectedStore {
         }
     }
 
-    private func hear(canary payload: UnsafeRawBufferPointer, of master: ClusterNode) {
+    private func receive(canary payload: UnsafeRawBufferPointer, of master: ClusterNode) {
         guard let number = Int(String(decoding: payload, as: UTF8.self)), heard[master] != nil else { return }
         heard[master] = number
         // Nothing more is expected from a master that was replaced.

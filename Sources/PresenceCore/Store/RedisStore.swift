@@ -63,9 +63,9 @@ final class RedisStore: ConnectedStore {
                 patience: options.commandTimeout / 2)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
         waits?.onFewReplicas = { [unowned self] in onFewReplicas($0) }
-        commands.onState = { [unowned self] in follow(.commands, $0) }
-        lease.onState = { [unowned self] in follow(.lease, $0) }
-        waits?.onState = { [unowned self] in followWaits($0) }
+        commands.onState = { [unowned self] in handle(.commands, $0) }
+        lease.onState = { [unowned self] in handle(.lease, $0) }
+        waits?.onState = { [unowned self] in handleWaits($0) }
         if case .master(let master) = place { master.onMove = { [unowned self] in move(to: $0) } }
     }
 
@@ -99,7 +99,7 @@ final class RedisStore: ConnectedStore {
         if let subscriber, subscriber.endpoint != master { subscriber.reconnect(reason: reason) }
     }
 
-    private func follow(_ lane: StoreLane, _ state: RedisConnection.State) {
+    private func handle(_ lane: StoreLane, _ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break
         case .disconnected(let reason):
@@ -112,7 +112,7 @@ final class RedisStore: ConnectedStore {
 
     /// The lane comes up together with the connection for replicas, but does not go down with it: while that connection
     /// is down, changes are rejected and everything else continues.
-    private func followWaits(_ state: RedisConnection.State) {
+    private func handleWaits(_ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break
         case .disconnected(let reason): if !areCommandsUp { onChange(.down(.commands, reason: reason)) }

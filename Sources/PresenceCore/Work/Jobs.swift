@@ -34,7 +34,7 @@ package final class Jobs {
     ) throws(WorkRefusal) {
         numbers += 1
         let number = numbers
-        place?.take(for: pool)
+        place?.use(for: pool)
         let job = try threads.submit(to: pool, inKeptPlace: place != nil, work) { [unowned self] result in
             forget(number, of: socket)
             then(result)
@@ -50,8 +50,8 @@ package final class Jobs {
         _ = try threads.submit(to: pool, inKeptPlace: false, work, then: then)
     }
 
-    /// Keeps a place in a pool's queue for a future job.
-    func keepPlace(in pool: WorkerPlan, for address: AddressBlock) throws(PlaceRefusal) -> KeptPlace {
+    /// Reserves a place in a pool's queue for a future job.
+    func reservePlace(in pool: WorkerPlan, for address: AddressBlock) throws(PlaceRefusal) -> KeptPlace {
         try KeptPlace(in: pool, of: threads, for: address)
     }
 

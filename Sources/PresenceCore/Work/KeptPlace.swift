@@ -13,21 +13,21 @@ package final class KeptPlace {
 
     /// - Parameter address: The address whose share is used; `.none`: no share.
     init(in pool: WorkerPlan, of threads: any WorkerThreads, for address: AddressBlock) throws(PlaceRefusal) {
-        guard address == .none || threads.places(of: pool).take(1, for: address) else { throw .addressHasShare }
+        guard address == .none || threads.places(of: pool).reserve(1, for: address) else { throw .addressHasShare }
         self.pool = pool
         self.threads = threads
         self.address = address
-        do throws(WorkRefusal) { try threads.keepPlace(in: pool) } catch { throw .poolIsFull(error) }
+        do throws(WorkRefusal) { try threads.reservePlace(in: pool) } catch { throw .poolIsFull(error) }
         isKept = true
     }
 
     deinit {
-        if isKept { threads.freePlace(in: pool) }
-        if address != .none { threads.places(of: pool).give(1, of: address) }
+        if isKept { threads.releasePlace(in: pool) }
+        if address != .none { threads.places(of: pool).release(1, of: address) }
     }
 
     /// The job was submitted.
-    func take(for pool: WorkerPlan) {
+    func use(for pool: WorkerPlan) {
         precondition(
             self.pool == pool && isKept, "a place in the pool \(self.pool.name) is taken twice, or for another pool")
         isKept = false

@@ -17,7 +17,7 @@ extension ShardLogic {
     ) {
         let connection = context.connection
         let reply = replies.expect(on: connection)
-        func answer(_ result: Result<Value, WorkRefusal>) {
+        func complete(_ result: Result<Value, WorkRefusal>) {
             replies.fulfil(reply, on: connection) { [self] in
                 guard !connection.isClosed else { return }
                 switch result {
@@ -27,9 +27,9 @@ extension ShardLogic {
             }
         }
         do throws(WorkRefusal) {
-            try jobs.run(in: pool, for: connection.socket, job, then: trace?.carry(answer) ?? answer)
+            try jobs.run(in: pool, for: connection.socket, job, then: trace?.carry(complete) ?? complete)
         } catch {
-            answer(.failure(error))
+            complete(.failure(error))
         }
     }
 }
@@ -38,14 +38,14 @@ extension HTTPCall {
     /// Runs a job for an HTTP call. `then` responds, or continues.
     ///
     /// - Parameters:
-    ///   - place: A place that was kept for the job (`keepPlace`).
+    ///   - place: A place that was reserved for the job (`reservePlace`).
     ///   - unrun: Called if the job is never run, or its result is dropped: it was rejected, its connection closed
     ///     before it had begun, or the server stops.
     package func work<Value: Sendable>(
         _ pool: WorkerPlan, at place: KeptPlace? = nil, _ job: @escaping @Sendable () -> Value,
         unrun: @escaping () -> Void = {}, then: @escaping (Value) -> Void
     ) {
-        func answer(_ result: Result<Value, WorkRefusal>) {
+        func complete(_ result: Result<Value, WorkRefusal>) {
             switch result {
             case .success(let value): then(value)
             case .failure(let refusal):
@@ -56,18 +56,19 @@ extension HTTPCall {
         guard api.isAwaited(exchange) else { return unrun() }
         do throws(WorkRefusal) {
             try shard.jobs.run(
-                in: pool, for: exchange.socket, at: place, job, unrun: unrun, then: shard.trace?.carry(answer) ?? answer
+                in: pool, for: exchange.socket, at: place, job, unrun: unrun,
+                then: shard.trace?.carry(complete) ?? complete
             )
         } catch {
-            answer(.failure(error))
+            complete(.failure(error))
         }
     }
 
-    /// Keeps a place in a pool's queue for a future job. Returns `nil` after rejecting the call if too many jobs wait,
+    /// Reserves a place in a pool's queue for a future job. Returns `nil` after rejecting the call if too many jobs wait,
     /// or if the caller's address has used its share.
-    package func keepPlace(in pool: WorkerPlan) -> KeptPlace? {
+    package func reservePlace(in pool: WorkerPlan) -> KeptPlace? {
         do throws(PlaceRefusal) {
-            return try shard.jobs.keepPlace(in: pool, for: address)
+            return try shard.jobs.reservePlace(in: pool, for: address)
         } catch {
             switch error {
             case .poolIsFull(let refusal): respond(.overloaded(refusal))
@@ -112,12 +113,12 @@ extension HTTPCall {
         return try await shard.work(pool, for: exchange.socket, at: place, job, unrun: unrun)
     }
 
-    /// Keeps a place in a pool's queue for a future job.
+    /// Reserves a place in a pool's queue for a future job.
     ///
     /// - Throws: If too many jobs wait, or the caller's address has used its share.
     package func place(in pool: WorkerPlan) throws(Refusal) -> KeptPlace {
         do throws(PlaceRefusal) {
-            return try shard.jobs.keepPlace(in: pool, for: address)
+            return try shard.jobs.reservePlace(in: pool, for: address)
         } catch {
             switch error {
             case .poolIsFull(let refusal): throw Refusal(refusal)

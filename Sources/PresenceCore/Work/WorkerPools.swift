@@ -75,7 +75,7 @@ final class ShardWorkers: WorkerThreads {
         }
     }
 
-    func keepPlace(in plan: WorkerPlan) throws(WorkRefusal) { try pools[plan].keepPlace() }
-    func freePlace(in plan: WorkerPlan) { pools[plan].freePlace() }
+    func reservePlace(in plan: WorkerPlan) throws(WorkRefusal) { try pools[plan].reservePlace() }
+    func releasePlace(in plan: WorkerPlan) { pools[plan].releasePlace() }
     func places(of plan: WorkerPlan) -> AddressBudget { pools.places(of: plan) }
 }

@@ -140,17 +140,17 @@ extension PresenceClient {
 
     /// The signed-in user, as far as known; ``meUpdates`` observes it. The profile is only known while it is observed.
     public var me: Me {
-        get async { await runner.look { $0.shownMe } }
+        get async { await runner.inspect { $0.shownMe } }
     }
 
     /// The state of the connection; ``connectionStates`` observes it.
     public var connectionState: ConnectionState {
-        get async { await runner.look { $0.link.state } }
+        get async { await runner.inspect { $0.link.state } }
     }
 
     /// The pending profile changes; ``pendingProfileUpdates`` observes them.
     public var pendingProfileChanges: PendingProfileChanges {
-        get async { await runner.look { $0.me.keptChanges } }
+        get async { await runner.inspect { $0.me.keptChanges } }
     }
 
     /// The current time of the server's clock, as far as known. Compare the dates of elements with it.

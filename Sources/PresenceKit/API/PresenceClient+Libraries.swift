@@ -85,6 +85,6 @@ extension PresenceClient {
     /// The signed-in user's id, as far as known. Without a connection it comes from the token or from an earlier
     /// process.
     package var ownID: String? {
-        get async { await runner.look { $0.me.writer?.string } }
+        get async { await runner.inspect { $0.me.writer?.string } }
     }
 }

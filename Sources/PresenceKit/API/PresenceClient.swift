@@ -107,14 +107,14 @@ public final class PresenceClient: Sendable {
             ? SystemFollower(
                 { [weak runner] input in
                     guard let runner, mailbox.post(input) else { return }
-                    Task { await runner.takeMail() }
+                    Task { await runner.handlePosted() }
                 }, isBusy: { [weak runner] in await runner?.isBusy ?? false }) : nil
     }
 
     /// Posts an input that has no reply, without waiting.
     func post(_ input: Input) {
         guard mailbox.post(input) else { return }
-        Task { [runner] in await runner.takeMail() }
+        Task { [runner] in await runner.handlePosted() }
     }
 
     deinit {

@@ -11,7 +11,7 @@ extension Engine {
     /// The app signs the user out.
     mutating func signOut(_ id: CallID, at now: Moment) {
         let attempt = connectedAttempt
-        sayGoodbye()
+        sendDisconnect()
         drop(at: now, abandoning: .signedOut)
         forget(at: now)
         isSignedOut = true
@@ -24,7 +24,7 @@ extension Engine {
     mutating func close(_ id: CallID, at now: Moment) {
         let attempt = connectedAttempt
         link.retire(because: .clientClosed)
-        sayGoodbye()
+        sendDisconnect()
         close(.clientClosed, at: now)
         endLoops()
         emit(completions.wait(id, forEndOf: attempt, andClearing: false, at: now.uptime))
@@ -52,7 +52,7 @@ extension Engine {
 
     /// The app changes the user.
     mutating func switchUser(_ id: CallID, at now: Moment) {
-        sayGoodbye()
+        sendDisconnect()
         let wasIdle = link.phase == .idle
         drop(at: now, abandoning: .signedOut)
         forget(at: now)

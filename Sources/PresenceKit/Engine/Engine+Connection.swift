@@ -160,12 +160,12 @@ extension Engine {
 
     /// The app disconnects.
     mutating func disconnect(at now: Moment) {
-        sayGoodbye()
+        sendDisconnect()
         close(nil, at: now)
     }
 
     /// Data that was already sent is still delivered.
-    mutating func sayGoodbye() {
+    mutating func sendDisconnect() {
         sendIfConnected([Outgoing(.disconnect)])
         if link.hasTransport { emit(.close) }
     }

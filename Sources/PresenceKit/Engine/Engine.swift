@@ -105,9 +105,9 @@ struct Engine: Sendable {
         case .token(link.attempt, let result): tokenFetched(result, at: now)
         case .opened(link.attempt): opened(at: now)
         case .received(link.attempt, let bytes):
-            link.hear(at: now)
+            link.receive(at: now)
             receive(bytes, at: now)
-        case .alive(link.attempt): link.hear(at: now)
+        case .alive(link.attempt): link.receive(at: now)
         case .ended(let attempt, let ending):
             emit(completions.ended(attempt))
             if attempt == link.attempt { end(ending, at: now) }
@@ -128,7 +128,7 @@ struct Engine: Sendable {
     /// Subscribes to newly observed topics, writes the cache, and wakes the observers of changed values.
     private mutating func endTurn(at now: Moment) {
         if link.isConnected { advance(at: now) }
-        send(watchlist.settle(at: now.uptime, limits: link.isConnected ? link.limits : nil))
+        send(watchlist.updateSubscriptions(at: now.uptime, limits: link.isConnected ? link.limits : nil))
         if link.isConnected { send(lookups.ask(at: now.uptime, link.limits)) }
         refuseOversized(at: now)
         emit(me.takeStoring())
@@ -136,16 +136,16 @@ struct Engine: Sendable {
         if !uncached.isEmpty { emit(.writeCache(uncached)) }
         observers.peopleChanged(watchlist.takeChangedPeople())
         observers.conversationsChanged(watchlist.takeChangedConversations())
-        observers.note(.connection, stamp: link.stamp)
-        noteMe()
-        observers.note(.ownStatus, stamp: me.statusStamp)
-        observers.note(.keptProfile, stamp: me.keptStamp)
+        observers.record(.connection, stamp: link.stamp)
+        checkMe()
+        observers.record(.ownStatus, stamp: me.statusStamp)
+        observers.record(.keptProfile, stamp: me.keptStamp)
         let woken = observers.takeWoken()
         if !woken.isEmpty { emit(.wake(woken)) }
     }
 
     /// Checks whether the signed-in user changed, including their profile.
-    private mutating func noteMe() {
+    private mutating func checkMe() {
         let parts = (
             own: me.stamp, profile: me.id.flatMap { watchlist.people[$0]?.stamp } ?? 0,
             queued: me.choice.queued(for: me.id), refusal: me.choice.refusal
@@ -154,7 +154,7 @@ struct Engine: Sendable {
             myParts = parts
             myStamp += 1
         }
-        observers.note(.me, stamp: myStamp)
+        observers.record(.me, stamp: myStamp)
         guard link.stamp != loggedStamp else { return }
         loggedStamp = link.stamp
         emit(.log(.notice, link.state.sentence))

@@ -32,7 +32,7 @@ public final class MeModel {
 
     /// Observes the signed-in user until its task is cancelled, or they sign out.
     public func run() async {
-        async let pending: Void = followPending()
+        async let pending: Void = observePending()
         for await me in service.meUpdates {
             if let refusal = me.statusRefusal, refusal != self.me.statusRefusal {
                 errorMessage = refusal.localizedDescription
@@ -42,7 +42,7 @@ public final class MeModel {
         await pending
     }
 
-    private func followPending() async {
+    private func observePending() async {
         for await pending in service.pendingProfileUpdates { self.pending = pending }
     }
 

@@ -53,7 +53,7 @@ public final class RosterModel {
     public func run() async {
         while !Task.isCancelled {
             let users = wanted
-            let loop = Task { await follow(users) }
+            let loop = Task { await observe(users) }
             following = loop
             await withTaskCancellationHandler {
                 await loop.value
@@ -65,7 +65,7 @@ public final class RosterModel {
         }
     }
 
-    private func follow(_ users: [String]) async {
+    private func observe(_ users: [String]) async {
         var isFirst = true
         for await roster in service.roster(of: users) where !Task.isCancelled {
             show(roster, isFirst: isFirst)

@@ -52,8 +52,8 @@ actor Runner {
     var serverTime: ServerTime { ServerTime(clock: engine.link.clock, time: time) }
 
     /// Reads the engine's current state, after handling all posted inputs.
-    func look<Value: Sendable>(_ read: @Sendable (borrowing Engine) -> Value) async -> Value {
-        takeMail()
+    func inspect<Value: Sendable>(_ read: @Sendable (borrowing Engine) -> Value) async -> Value {
+        handlePosted()
         await recalling?.value
         return read(engine)
     }
@@ -76,13 +76,13 @@ actor Runner {
     // MARK: Inputs
 
     func handle(_ input: Input) {
-        takeMail()
+        handlePosted()
         run(input)
         endTurnSoon()
     }
 
     /// Handles the posted inputs.
-    func takeMail() {
+    func handlePosted() {
         recall()
         let posted = mailbox.take()
         for input in posted { run(input) }

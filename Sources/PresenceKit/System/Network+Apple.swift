@@ -4,7 +4,7 @@
     import Network
 
     /// Posts when the network disappears, returns or changes.
-    func followNetwork(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void {
+    func observeNetwork(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void {
         let monitor = NWPathMonitor()
         let former = LastPath()
         monitor.pathUpdateHandler = { path in

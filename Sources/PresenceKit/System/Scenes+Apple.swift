@@ -8,7 +8,7 @@
     #endif
 
     /// Posts when the app enters the background and when it returns to the foreground.
-    func followScenes(
+    func observeScenes(
         _ post: @escaping @Sendable (Input) -> Void, _ isBusy: @escaping @Sendable () async -> Bool
     ) -> @Sendable () -> Void {
         let center = NotificationCenter.default

@@ -7,7 +7,7 @@ final class SystemFollower: Sendable {
     ///   - post: called from any thread.
     ///   - isBusy: whether the client wants to finish something in the background.
     init(_ post: @escaping @Sendable (Input) -> Void, isBusy: @escaping @Sendable () async -> Bool) {
-        let stops = [followScenes(post, isBusy), followNetwork(post)]
+        let stops = [observeScenes(post, isBusy), observeNetwork(post)]
         stop = { for stop in stops { stop() } }
     }
 
@@ -30,11 +30,11 @@ struct NetworkPath: Hashable, Sendable {
 }
 
 #if !canImport(UIKit) && !canImport(AppKit)
-    func followScenes(
+    func observeScenes(
         _ post: @escaping @Sendable (Input) -> Void, _ isBusy: @escaping @Sendable () async -> Bool
     ) -> @Sendable () -> Void { {} }
 #endif
 
 #if !canImport(Network)
-    func followNetwork(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void { {} }
+    func observeNetwork(_ post: @escaping @Sendable (Input) -> Void) -> @Sendable () -> Void { {} }
 #endif

@@ -148,8 +148,8 @@ public final class ConversationModel {
     /// Observes the conversation until its task is cancelled.
     public func run() async {
         async let typists: Void = typing.run()
-        async let list: Void = followConversation()
-        async let refused: Void = followRefusals()
+        async let list: Void = observeConversation()
+        async let refused: Void = observeRefusals()
         for await newer in repository.messages(in: id) {
             messages = newer.messages
             // The edited message was deleted.
@@ -162,13 +162,13 @@ public final class ConversationModel {
         await refused
     }
 
-    private func followRefusals() async {
+    private func observeRefusals() async {
         for await changes in repository.refusedChanges {
             refusedChanges = changes.filter { $0.conversationId == id }
         }
     }
 
-    private func followConversation() async {
+    private func observeConversation() async {
         for await list in repository.conversationList { conversation = list.first { $0.id == id } }
     }
 

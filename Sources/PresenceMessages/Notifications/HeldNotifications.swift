@@ -39,7 +39,7 @@ struct HeldNotifications {
         }
         // Several events may have the same version.
         let answered = version
-        for event in told where event.version > answered { take(event) }
+        for event in told where event.version > answered { apply(event) }
         return told.count < Self.mostEarly
     }
 
@@ -49,10 +49,10 @@ struct HeldNotifications {
             if early.count < Self.mostEarly { early.append(event) }
             return
         }
-        take(event)
+        apply(event)
     }
 
-    private mutating func take(_ event: Wire.Notified) {
+    private mutating func apply(_ event: Wire.Notified) {
         for seq in event.read ?? [] { items[seq]?.isRead = true }
         for seq in (event.archived ?? []) + (event.replaces ?? []) { items[seq] = nil }
         if let kept = event.kept {
@@ -69,12 +69,12 @@ struct HeldNotifications {
         (event.read, event.archived) = (marks.read, marks.archived)
         // A pending reply to the subscription may be older than the marks.
         if !isLive { heard(event) }
-        take(event)
+        apply(event)
     }
 
     /// Adds a page of older notifications. Returns false if the page is outdated, because it lacks changes since it was
     /// read.
-    mutating func take(page: Wire.Notified) -> Bool {
+    mutating func apply(page: Wire.Notified) -> Bool {
         guard isLive, page.version >= version else { return false }
         count(page)
         for item in page.items ?? [] { hold(item) }

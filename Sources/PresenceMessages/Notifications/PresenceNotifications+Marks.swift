@@ -110,7 +110,7 @@ extension PresenceNotifications {
         isMarking = true
         Task {
             var faults = 0
-            while self.isConnected, let batch = self.batch(), await self.tell(batch, faults: &faults) {}
+            while self.isConnected, let batch = self.batch(), await self.send(batch, faults: &faults) {}
             self.isMarking = false
         }
     }
@@ -130,7 +130,7 @@ extension PresenceNotifications {
     private static let refusals: Set<PresenceError.Code> = [.unknownType, .validationFailed, .badRequest, .tooMany]
 
     /// - Returns: whether to continue now; if not, sending resumes with the next mark or connection.
-    private func tell(_ batch: [WaitingMarks], faults: inout Int) async -> Bool {
+    private func send(_ batch: [WaitingMarks], faults: inout Int) async -> Bool {
         let asked = generation
         let ids = batch.map(\.id)
         let marks = batch.reduce(into: Ask.NotificationMarks()) { $0.add($1.marks) }

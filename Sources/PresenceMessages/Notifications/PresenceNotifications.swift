@@ -179,7 +179,7 @@ public actor PresenceNotifications: ClientLibrary {
             let page = try await client.call(
                 "getNotifications", Ask.NotificationPage(before: held.oldest, limit: limit), Wire.Notified.self)
             guard held.isLive else { break }
-            guard held.take(page: page) else { continue }
+            guard held.apply(page: page) else { continue }
             publish()
             break
         }

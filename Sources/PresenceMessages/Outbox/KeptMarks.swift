@@ -59,7 +59,9 @@ extension PresenceMessenger {
             return keptMarks.removeAll { $0.id == entry.id }
         }
         // The mark was sent in the meantime, or the user changed.
-        guard let place = keptMarks.firstIndex(where: { $0.id == entry.id }) else { return await takeOut([entry.id]) }
+        guard let place = keptMarks.firstIndex(where: { $0.id == entry.id }) else {
+            return await removeStored([entry.id])
+        }
         keptMarks[place].isStored = true
         await drop(former)
     }
@@ -83,12 +85,12 @@ extension PresenceMessenger {
         let ids = keptMarks.filter { $0.mark.conversation == conversation }.map(\.id)
         guard !ids.isEmpty else { return }
         keptMarks.removeAll { ids.contains($0.id) }
-        Task { await self.takeOut(ids) }
+        Task { await self.removeStored(ids) }
     }
 
     private func drop(_ ids: [String]) async {
         guard !ids.isEmpty else { return }
         keptMarks.removeAll { ids.contains($0.id) }
-        await takeOut(ids)
+        await removeStored(ids)
     }
 }

@@ -72,7 +72,7 @@ struct Outbox {
         entries[index].faults = 0
     }
 
-    mutating func note(faults: Int, of id: String) {
+    mutating func record(faults: Int, of id: String) {
         guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
         entries[index].faults = faults
     }

@@ -93,13 +93,13 @@ extension PresenceMessenger {
     private func telling() -> Task<Bool, any Error> {
         let telling = Task { [former = push.last] in
             _ = await former?.result
-            return try await tellDevice()
+            return try await sendDevice()
         }
         push.last = telling
         return telling
     }
 
-    private func tellDevice() async throws -> Bool {
+    private func sendDevice() async throws -> Bool {
         guard let wish = push.wish else { return true }
         let (asked, number) = (generation, push.number)
         do {
@@ -120,7 +120,7 @@ extension PresenceMessenger {
             }
             return true
         } catch let error as PresenceError where error.isPassing {
-            tellAgain(after: error, asked, number)
+            sendDeviceAgain(after: error, asked, number)
             return false
         } catch {
             if number == push.number { push.wish = nil }
@@ -128,7 +128,7 @@ extension PresenceMessenger {
         }
     }
 
-    private func tellAgain(after error: PresenceError, _ asked: Int, _ number: Int) {
+    private func sendDeviceAgain(after error: PresenceError, _ asked: Int, _ number: Int) {
         // Without a connection or a session, the next connection sends it.
         guard isConnected, asked == generation, number == push.number,
             ![.unauthorized, .signedOut, .tokenUnavailable].contains(error.code)

@@ -87,13 +87,13 @@ struct Talk {
     }
 
     /// A message in a reply: sent, edited, deleted.
-    mutating func take(_ message: Wire.Message) {
+    mutating func apply(_ message: Wire.Message) {
         hold(message)
         extend()
     }
 
     /// A page of messages before `oldest`.
-    mutating func take(_ page: Wire.Page) {
+    mutating func apply(_ page: Wire.Page) {
         first = page.first
         guard let former = oldest else { return }
         for message in page.messages where message.seq < former { hold(message, isOlder: true) }

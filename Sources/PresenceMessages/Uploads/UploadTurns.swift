@@ -13,14 +13,14 @@ actor UploadTurns {
     ///
     /// - Throws: the error of the body; `tooMany`; `CancellationError`, also while it waits.
     nonisolated func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
-        try await take()
+        try await waitForTurn()
         let result: Result<Value, any Error>
         do { result = .success(try await body()) } catch { result = .failure(error) }
         await release()
         return try result.get()
     }
 
-    private func take() async throws {
+    private func waitForTurn() async throws {
         try Task.checkCancellation()
         guard isTaken else {
             isTaken = true

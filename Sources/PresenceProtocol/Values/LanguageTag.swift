@@ -22,7 +22,7 @@ public enum LanguageTag {
 
     // language ["-" script] ["-" region] *("-" variant) *("-" extension) ["-" private use], or private use alone
     private static func isLanguageTag(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
-        if takePrivateUse(&subtags) { return subtags.isEmpty }
+        if consumePrivateUse(&subtags) { return subtags.isEmpty }
         guard let language = subtags.popFirst(), language.count >= 2, language.allSatisfy(isLetter) else {
             return false
         }
@@ -35,8 +35,8 @@ public enum LanguageTag {
         }
         if let script = subtags.first, script.count == 4, script.allSatisfy(isLetter) { subtags.removeFirst() }
         if let region = subtags.first, isRegion(region) { subtags.removeFirst() }
-        guard takeVariants(&subtags), takeExtensions(&subtags) else { return false }
-        _ = takePrivateUse(&subtags)
+        guard consumeVariants(&subtags), consumeExtensions(&subtags) else { return false }
+        _ = consumePrivateUse(&subtags)
         return subtags.isEmpty
     }
 
@@ -45,7 +45,7 @@ public enum LanguageTag {
     }
 
     /// Consumes all variants; `false` if one occurs twice.
-    private static func takeVariants(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
+    private static func consumeVariants(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
         var seen: Set<String> = []
         while let subtag = subtags.first {
             guard subtag.count >= 5 || subtag.count == 4 && isDigit(subtag.first!) else { return true }
@@ -56,7 +56,7 @@ public enum LanguageTag {
     }
 
     /// Consumes all extensions; `false` if one is empty or occurs twice.
-    private static func takeExtensions(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
+    private static func consumeExtensions(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
         var seen: Set<UInt8> = []
         while let singleton = subtags.first, singleton.count == 1, singleton.first! != UInt8(ascii: "x") {
             guard seen.insert(singleton.first!).inserted else { return false }
@@ -69,7 +69,7 @@ public enum LanguageTag {
     }
 
     /// Consumes `x` and the subtags after it, which may be anything.
-    private static func takePrivateUse(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
+    private static func consumePrivateUse(_ subtags: inout ArraySlice<Substring.UTF8View>) -> Bool {
         guard let first = subtags.first, first.count == 1, first.first! == UInt8(ascii: "x"), subtags.count > 1 else {
             return false
         }

@@ -47,7 +47,7 @@ final class Courier {
         }
         shard.overhear = { [unowned self] kind, partition in
             guard isCourier, shard.mayOffer(kind) else { return }
-            look(at: partition)
+            scan(partition)
         }
     }
 
@@ -98,10 +98,10 @@ final class Courier {
         if began { follow(true) }
         let missed = missed
         self.missed = []
-        for partition in missed { look(at: partition) }
+        for partition in missed { scan(partition) }
         guard began || shard.clock.now >= nextRound else { return }
         nextRound = shard.clock.now + Self.round
-        for partition in 0..<shard.partitions.count { look(at: partition) }
+        for partition in 0..<shard.partitions.count { scan(partition) }
         for queue in queues { queue.start() }
         onRound()
     }
@@ -116,13 +116,13 @@ final class Courier {
                 continue
             }
             interests.want(channel, of: partition)
-            interests.whenFollowed(channel) { [self] isFollowed in if isFollowed { look(at: partition) } }
+            interests.whenFollowed(channel) { [self] isFollowed in if isFollowed { scan(partition) } }
         }
     }
 
     // MARK: Taking
 
-    func look(at partition: Int) {
+    func scan(_ partition: Int) {
         wanted.insert(partition)
         work()
     }

@@ -154,7 +154,7 @@ final class DeliveryQueue {
                 begin(TakenEvent(event: event, due: reply[place + 1].int ?? 0, takenAt: now))
             } else {
                 // No server has written it: it would come again for ever.
-                shard.noteDamage("webhook", of: receiver.id)
+                shard.recordDamage("webhook", of: receiver.id)
                 unsettled.append(QueueSettlement(id: id, outcome: .givenUp, reason: "damaged record"))
                 isWanted = true
             }
@@ -199,7 +199,7 @@ final class DeliveryQueue {
             let keys = partition.queue(receiver.id)
             return try await shard.reply(to: ScriptCall(script, in: partition, keys, arguments, each: rows))
         } catch {
-            if error.isLasting { shard.noteDamage("webhook", of: receiver.id) }
+            if error.isLasting { shard.recordDamage("webhook", of: receiver.id) }
             throw error
         }
     }
@@ -245,7 +245,7 @@ final class DeliveryQueue {
         }
         guard let current else { return await giveUp(taken, nil) }
         let outcome = await send(current, shard.clock.redisNow)
-        await note(outcome, of: taken, since: began)
+        await record(outcome, of: taken, since: began)
         wake()
     }
 
@@ -262,7 +262,7 @@ final class DeliveryQueue {
         unsettled.append(QueueSettlement(id: taken.event.id, outcome: .givenUp, reason: reason ?? ""))
     }
 
-    private func note(_ outcome: DeliveryOutcome?, of taken: TakenEvent, since began: Milliseconds) async {
+    private func record(_ outcome: DeliveryOutcome?, of taken: TakenEvent, since began: Milliseconds) async {
         let (event, now) = (taken.event, shard.clock.now)
         switch outcome {
         case .taken?:

@@ -18,7 +18,7 @@ struct ConsoleStore {
         let space = Partitions(configuration, database: location.database).space
         do throws(RedisFailure) {
             store = try DoctorStore(location)
-            let format = try store[space.format].ask("GET", space.format).string ?? ""
+            let format = try store[space.format].run("GET", space.format).string ?? ""
             guard let found = Partitions(format: format, in: space) else {
                 throw .server(code: "ERR", message: "no server of this version has used it yet, or a later version has")
             }

@@ -7,49 +7,49 @@ import Redis
 /// checks that each account's address is claimed for the account, and that pending changes of an address are listed for the
 /// servers.
 extension Doctor {
-    func lookAtAddresses(_ key: String, _ look: inout Look) throws(RedisFailure) {
-        for name in try store[key].ask("HKEYS", key).array ?? [] {
-            if let address = name.string { try lookAtAddress(address, in: key, &look) }
+    func checkAddresses(_ key: String, _ look: inout Look) throws(RedisFailure) {
+        for name in try store[key].run("HKEYS", key).array ?? [] {
+            if let address = name.string { try checkAddress(address, in: key, &look) }
         }
     }
 
-    func lookAtAddress(_ address: String, in key: String, _ look: inout Look) throws(RedisFailure) {
-        guard let value = try store[key].ask("HGET", key, address).string else { return }
-        guard let claim = EmailClaim(value) else { return look.note(.malformedValue, .address(address, key: key)) }
+    func checkAddress(_ address: String, in key: String, _ look: inout Look) throws(RedisFailure) {
+        guard let value = try store[key].run("HGET", key, address).string else { return }
+        guard let claim = EmailClaim(value) else { return look.record(.malformedValue, .address(address, key: key)) }
         if try !account(of: claim.user).means(claim.number, on: address) {
-            look.note(.unheldAddress, .address(address, key: key))
+            look.record(.unheldAddress, .address(address, key: key))
         }
     }
 
     fileprivate func account(of user: UserID) throws(RedisFailure) -> HeldAccount {
         let key = partitions.keys(of: user).account(user)
-        return HeldAccount(try store[key].askAll([["HMGET", key] + HeldAccount.fields])[0].get())
+        return HeldAccount(try store[key].runAll([["HMGET", key] + HeldAccount.fields])[0].get())
     }
 
-    func lookAtAccount(of user: UserID, _ look: inout Look) throws(RedisFailure) {
+    func checkAccount(of user: UserID, _ look: inout Look) throws(RedisFailure) {
         let keys = partitions.keys(of: user)
         let key = keys.account(user)
-        let answers = try store[key].askAtOnce([
+        let answers = try store[key].runAtOnce([
             ["HMGET", key] + HeldAccount.fields, ["SISMEMBER", keys.unfinished, EmailChange.member(of: user)],
         ])
         let account = HeldAccount(answers[0])
-        if account.isChanging, answers[1].int == 0 { look.note(.unlistedAddressChange, .key(key)) }
+        if account.isChanging, answers[1].int == 0 { look.record(.unlistedAddressChange, .key(key)) }
         guard let text = account.email, let addresses = addressPartitions else { return }
         guard let email = EmailAddress(text), let number = account.number else {
-            return look.note(.malformedValue, .key(key))
+            return look.record(.malformedValue, .key(key))
         }
         let claims = addresses.keys(of: email.text).emails(with: email)
-        guard let value = try store[claims].ask("HGET", claims, email.text).string else {
-            return look.note(.lostAddress, .key(key))
+        guard let value = try store[claims].run("HGET", claims, email.text).string else {
+            return look.record(.lostAddress, .key(key))
         }
         // An unreadable claim is reported when the claims are checked.
         guard let claim = EmailClaim(value) else { return }
         if claim == EmailClaim(user: user, number: number) { return }
         guard try self.account(of: claim.user).means(claim.number, on: email.text) else {
             // Void claims are repaired earlier, in the order of the kinds.
-            return look.note(.lostAddress, .key(key))
+            return look.record(.lostAddress, .key(key))
         }
-        if claim.user != user { look.note(.contestedAddress, .key(key)) }
+        if claim.user != user { look.record(.contestedAddress, .key(key)) }
     }
 }
 
@@ -85,11 +85,11 @@ extension Repair {
     /// A number of a claim is never reused, so deleting exactly this value is safe at any time.
     func releaseAddress(_ address: String, in key: String) throws(RedisFailure) {
         let store = doctor.store
-        guard let value = try store[key].ask("HGET", key, address).string, EmailClaim(value) != nil else { return }
+        guard let value = try store[key].run("HGET", key, address).string, EmailClaim(value) != nil else { return }
         let release = """
             if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
             """
-        _ = try store[key].ask("EVAL", release, "1", key, address, value)
+        _ = try store[key].run("EVAL", release, "1", key, address, value)
     }
 
     /// If the account changes at the same time, the claim is void, and the next check reports it.
@@ -100,13 +100,13 @@ extension Repair {
         else { return }
         let claims = addresses.keys(of: email.text).emails(with: email)
         let claim = EmailClaim(user: user, number: number)
-        _ = try store[claims].ask("HSETNX", claims, email.text, claim.text)
+        _ = try store[claims].run("HSETNX", claims, email.text, claim.text)
     }
 
     /// Lists the change in `unfinished`; the servers complete everything listed there.
     func listAddressChange(at key: String) throws(RedisFailure) {
         guard let (user, account) = try account(at: key), account.isChanging else { return }
-        _ = try store[key].ask(
+        _ = try store[key].run(
             "SADD", doctor.partitions.keys(of: user).unfinished, EmailChange.member(of: user))
     }
 

@@ -10,74 +10,74 @@ extension Doctor {
     private var plans: [ClaimPlan] { features.flatMap { $0.plan.claims } }
 
     /// - Parameter id: The id of an owner, or of a hash of claims.
-    func lookAtClaims(_ family: KeyFamily, _ id: Identifier, _ key: String, _ look: inout Look) throws(RedisFailure) {
+    func checkClaims(_ family: KeyFamily, _ id: Identifier, _ key: String, _ look: inout Look) throws(RedisFailure) {
         for plan in plans {
-            if plan.record == family { try lookAtRecord(plan, of: id, key, &look) }
-            if plan.claim == family { try lookAtBucket(plan, key, &look) }
+            if plan.record == family { try checkRecord(plan, of: id, key, &look) }
+            if plan.claim == family { try checkBucket(plan, key, &look) }
         }
     }
 
     /// Checks the records in the hash of a user.
-    func lookAtRecords(of user: UserID, _ look: inout Look) throws(RedisFailure) {
+    func checkRecords(of user: UserID, _ look: inout Look) throws(RedisFailure) {
         for plan in plans where plan.record == nil {
-            try lookAtRecord(plan, of: user, partitions.keys(of: user).user(user), &look)
+            try checkRecord(plan, of: user, partitions.keys(of: user).user(user), &look)
         }
     }
 
-    private func lookAtRecord(
+    private func checkRecord(
         _ plan: ClaimPlan, of owner: Identifier, _ key: String, _ look: inout Look
     ) throws(RedisFailure) {
         let unfinished = partitions.keys(of: owner).unfinished
-        let answers = try store[key].askAtOnce([
+        let answers = try store[key].runAtOnce([
             HeldRecord.query(key), ["SISMEMBER", unfinished, plan.intent(of: owner)],
         ])
         let record = HeldRecord(answers[0])
         guard record.wish == nil else {
-            if answers[1].int != 1 { look.note(.unlistedIntent, .key(key)) }
+            if answers[1].int != 1 { look.record(.unlistedIntent, .key(key)) }
             return
         }
         guard let text = record.held else { return }
         guard let thing = Identifier(text), let number = record.claim.flatMap({ Int64($0) }) else {
-            return look.note(.malformedValue, .key(key))
+            return look.record(.malformedValue, .key(key))
         }
         let claims = plan.claims(on: thing, in: partitions.keys(of: thing))
-        guard let value = try store[claims].ask("HGET", claims, thing.string).string else {
-            return look.note(.lostClaim, .key(key))
+        guard let value = try store[claims].run("HGET", claims, thing.string).string else {
+            return look.record(.lostClaim, .key(key))
         }
         guard let held = HeldClaim(value) else { return }
-        if held.owner != owner || held.number < number { look.note(.contestedClaim, .key(key)) }
+        if held.owner != owner || held.number < number { look.record(.contestedClaim, .key(key)) }
     }
 
-    private func lookAtBucket(_ plan: ClaimPlan, _ key: String, _ look: inout Look) throws(RedisFailure) {
-        for name in try store[key].ask("HKEYS", key).array ?? [] {
+    private func checkBucket(_ plan: ClaimPlan, _ key: String, _ look: inout Look) throws(RedisFailure) {
+        for name in try store[key].run("HKEYS", key).array ?? [] {
             guard let thing = name.string.flatMap({ Identifier($0) }),
                 plan.claims(on: thing, in: partitions.keys(of: thing)) == key
             else {
-                look.note(.unreachableRecord, .key(key))
+                look.record(.unreachableRecord, .key(key))
                 continue
             }
-            try lookAtClaim(plan, on: thing, key, &look)
+            try checkClaim(plan, on: thing, key, &look)
         }
     }
 
-    func lookAtClaim(on thing: Identifier, in key: String, _ look: inout Look) throws(RedisFailure) {
-        if let plan = plan(ofClaimsAt: key) { try lookAtClaim(plan, on: thing, key, &look) }
+    func checkClaim(on thing: Identifier, in key: String, _ look: inout Look) throws(RedisFailure) {
+        if let plan = plan(ofClaimsAt: key) { try checkClaim(plan, on: thing, key, &look) }
     }
 
-    private func lookAtClaim(
+    private func checkClaim(
         _ plan: ClaimPlan, on thing: Identifier, _ key: String, _ look: inout Look
     ) throws(RedisFailure) {
         let unfinished = partitions.keys(of: thing).unfinished
-        let answers = try store[key].askAtOnce([
+        let answers = try store[key].runAtOnce([
             ["HGET", key, thing.string], ["SISMEMBER", unfinished, plan.check(of: thing)],
         ])
         guard let value = answers[0].string, answers[1].int == 0 else { return }
-        guard let claim = HeldClaim(value) else { return look.note(.malformedValue, .claim(thing, key: key)) }
+        guard let claim = HeldClaim(value) else { return look.record(.malformedValue, .claim(thing, key: key)) }
         let record = plan.record(of: claim.owner, in: partitions.keys(of: claim.owner))
-        let held = HeldRecord(try store[record].askAtOnce([HeldRecord.query(record)])[0])
+        let held = HeldRecord(try store[record].runAtOnce([HeldRecord.query(record)])[0])
         let isNamed = [held.claim, held.wish].contains(String(claim.number))
         if !isNamed, !held.releases(thing, claim.number) {
-            look.note(.unnamedClaim, .claim(thing, key: key))
+            look.record(.unnamedClaim, .claim(thing, key: key))
         }
     }
 
@@ -102,21 +102,21 @@ extension Repair {
         if case .claim(let thing, let key) = symptom.place, symptom.kind == .unnamedClaim {
             guard let plan = doctor.plan(ofClaimsAt: key) else { return }
             let unfinished = doctor.partitions.keys(of: thing).unfinished
-            _ = try doctor.store[key].ask("SADD", unfinished, plan.check(of: thing))
+            _ = try doctor.store[key].run("SADD", unfinished, plan.check(of: thing))
         }
         guard case .key(let key) = symptom.place, let (plan, id) = doctor.record(at: key) else { return }
         let keys = doctor.partitions.keys(of: id)
         switch symptom.kind {
-        case .unlistedIntent: _ = try doctor.store[key].ask("SADD", keys.unfinished, plan.intent(of: id))
+        case .unlistedIntent: _ = try doctor.store[key].run("SADD", keys.unfinished, plan.intent(of: id))
         case .lostClaim:
-            let record = HeldRecord(try doctor.store[key].askAtOnce([HeldRecord.query(key)])[0])
+            let record = HeldRecord(try doctor.store[key].runAtOnce([HeldRecord.query(key)])[0])
             guard record.wish == nil, let number = record.claim, let thing = record.held.flatMap({ Identifier($0) })
             else { return }
             let place = doctor.partitions.keys(of: thing)
             let claims = plan.claims(on: thing, in: place)
             // If the record changes at the same time, a server checks the claim again.
-            _ = try doctor.store[claims].ask("SADD", place.unfinished, plan.check(of: thing))
-            _ = try doctor.store[claims].ask("HSETNX", claims, thing.string, "\(id) \(number)")
+            _ = try doctor.store[claims].run("SADD", place.unfinished, plan.check(of: thing))
+            _ = try doctor.store[claims].run("HSETNX", claims, thing.string, "\(id) \(number)")
         default: break
         }
     }

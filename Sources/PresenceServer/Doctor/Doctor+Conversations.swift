@@ -5,7 +5,7 @@ import Redis
 /// Compares conversations with their messages and with the inboxes of their members.
 extension Doctor {
     /// One step of the scan, over conversations of one server. A single conversation is read atomically.
-    func lookAtConversations(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
+    func checkConversations(_ keys: [String], of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
         for part in keys.parts(of: Self.step / 4) {
             let ids = part.compactMap { key -> ConversationID? in
                 if case .conversation(let id, _) = KeyName(key, in: partitions.space, families) { id } else { nil }
@@ -14,16 +14,16 @@ extension Doctor {
             let commands = readings.flatMap(\.self)
             let answers: [Result<RedisValue, RedisFailure>]
             if ids.count == 1 {
-                answers = try redis.askAtOnce(commands).map { Result(checking: $0) }
+                answers = try redis.runAtOnce(commands).map { Result(checking: $0) }
             } else {
-                answers = try redis.askAll(commands)
+                answers = try redis.runAll(commands)
             }
             var pairs: [(UserID, ConversationID)] = []
             for (place, id) in ids.enumerated() {
                 let own = Array(answers[(4 * place)..<(4 * place + 4)])
-                pairs += note(HeldConversation(id, own), at: part[place], &look).map { ($0, id) }
+                pairs += recordFaults(HeldConversation(id, own), at: part[place], &look).map { ($0, id) }
             }
-            try lookAtInboxes(pairs, &look)
+            try checkInboxes(pairs, &look)
         }
     }
 
@@ -36,33 +36,33 @@ extension Doctor {
     }
 
     /// - Returns: The members whose inboxes should already list the conversation.
-    private func note(_ held: HeldConversation?, at key: String, _ look: inout Look) -> [UserID] {
+    private func recordFaults(_ held: HeldConversation?, at key: String, _ look: inout Look) -> [UserID] {
         guard let held else { return [] }
         guard held.isReadable else {
-            look.note(.malformedConversation, .key(key))
+            look.record(.malformedConversation, .key(key))
             return []
         }
         if !held.hasAllMessages {
-            look.note(.lostMessages, .key(key))
+            look.record(.lostMessages, .key(key))
         } else if !held.hasIndex {
-            look.note(.brokenIndex, .key(key))
+            look.record(.brokenIndex, .key(key))
         }
         return held.settled
     }
 
     /// Compares an inbox with the conversations that it lists.
-    func lookAtInbox(_ key: String, of user: UserID, _ look: inout Look) throws(RedisFailure) {
-        let words = try store[key].ask("HGETALL", key).array?.compactMap(\.string) ?? []
+    func checkInbox(_ key: String, of user: UserID, _ look: inout Look) throws(RedisFailure) {
+        let words = try store[key].run("HGETALL", key).array?.compactMap(\.string) ?? []
         let ids = stride(from: 0, to: words.count - 1, by: 2).compactMap { place in
             words[place + 1].hasPrefix("in ") ? ConversationID(words[place]) : nil
         }
-        for part in ids.parts(of: Self.step) { try lookAtInboxes(part.map { (user, $0) }, &look) }
+        for part in ids.parts(of: Self.step) { try checkInboxes(part.map { (user, $0) }, &look) }
     }
 
     /// Checks that the inbox and the conversation of each pair agree on the membership. They may be in different partitions.
-    func lookAtInboxes(_ pairs: [(UserID, ConversationID)], _ look: inout Look) throws(RedisFailure) {
+    func checkInboxes(_ pairs: [(UserID, ConversationID)], _ look: inout Look) throws(RedisFailure) {
         for part in pairs.parts(of: Self.step) {
-            let said = try askEach(
+            let said = try runEach(
                 part.flatMap { user, id in
                     let (home, place) = (partitions.keys(of: user), partitions.keys(of: id))
                     return [
@@ -79,20 +79,20 @@ extension Doctor {
                 // A change of the inbox is still pending.
                 guard fields[1].isNull, leaving.int != 1 else { continue }
                 let (isListed, isMember) = (inbox.string?.hasPrefix("in ") == true, !fields[0].isNull)
-                if isMember, !isListed { look.note(.unlistedConversation, .membership(pair.0, pair.1)) }
-                if isListed, !isMember { look.note(.lostConversation, .membership(pair.0, pair.1)) }
+                if isMember, !isListed { look.record(.unlistedConversation, .membership(pair.0, pair.1)) }
+                if isListed, !isMember { look.record(.lostConversation, .membership(pair.0, pair.1)) }
             }
         }
     }
 
     /// Runs commands whose keys may be on different servers; the second word of each is its key.
-    private func askEach(_ commands: [[String]]) throws(RedisFailure) -> [Result<RedisValue, RedisFailure>] {
-        guard store.servers.count > 1 else { return try store.servers[0].askAll(commands) }
+    private func runEach(_ commands: [[String]]) throws(RedisFailure) -> [Result<RedisValue, RedisFailure>] {
+        guard store.servers.count > 1 else { return try store.servers[0].runAll(commands) }
         var answers: [Int: Result<RedisValue, RedisFailure>] = [:]
         let places = Dictionary(grouping: commands.indices) { ObjectIdentifier(store[commands[$0][1]]) }
         for redis in store.servers {
             let own = places[ObjectIdentifier(redis)] ?? []
-            for (place, answer) in zip(own, try redis.askAll(own.map { commands[$0] })) { answers[place] = answer }
+            for (place, answer) in zip(own, try redis.runAll(own.map { commands[$0] })) { answers[place] = answer }
         }
         return commands.indices.map { answers[$0]! }
     }

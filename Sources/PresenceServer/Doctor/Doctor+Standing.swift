@@ -8,39 +8,39 @@ extension Doctor {
     ///
     /// - Parameter since: The time of the first check. A server that has not renewed its lease since then is not running.
     /// - Returns: Whether the layout is known, so that the rest can be checked.
-    func lookAtStanding(_ look: inout Look, since: Timestamp? = nil) throws(RedisFailure) -> Bool {
-        for redis in store.servers { try lookAtSettings(of: redis, &look) }
+    func checkStanding(_ look: inout Look, since: Timestamp? = nil) throws(RedisFailure) -> Bool {
+        for redis in store.servers { try checkSettings(of: redis, &look) }
         if let flaw = try readFormat() {
-            look.note(flaw, .redis(store[partitions.space.format].name))
+            look.record(flaw, .redis(store[partitions.space.format].name))
             return false
         }
-        lookAtLeases(&look)
+        checkLeases(&look)
         // Scripts that Redis does not know are no error: servers load them on demand. A server that was killed a moment
         // ago still looks alive; the second check sees that it has not renewed its lease.
         let running = look.leases.renewing(after: since ?? look.leases.now - renewingTime)
         for redis in store.servers {
             let held = (0..<partitions.count).filter { store[partitions.keys($0).events] === redis }
-            for part in held.parts(of: Self.step) { try lookAt(partitions: part, of: redis, running: running, &look) }
+            for part in held.parts(of: Self.step) { try check(partitions: part, of: redis, running: running, &look) }
         }
         return true
     }
 
-    private func lookAtSettings(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
-        let answers = try redis.askAll([
+    private func checkSettings(of redis: DoctorRedis, _ look: inout Look) throws(RedisFailure) {
+        let answers = try redis.runAll([
             ["CONFIG", "GET", "maxmemory-policy"], ["INFO", "memory"], ["INFO", "persistence"],
         ])
         let memory = Self.fields(answers[1])
         // Hosted services often disable CONFIG but keep INFO. If both are refused, the policy is assumed to be right.
         let policy = (try? answers[0].get())?.array?.last?.string ?? memory["maxmemory_policy"]
-        if let policy, policy != "noeviction" { look.note(.evictsKeys, .redis(redis.name)) }
+        if let policy, policy != "noeviction" { look.record(.evictsKeys, .redis(redis.name)) }
         if let most = memory["maxmemory"].flatMap({ Int($0) }), most > 0,
             let used = memory["used_memory"].flatMap({ Int($0) }), used >= most
         {
-            look.note(.memoryFull, .redis(redis.name))
+            look.record(.memoryFull, .redis(redis.name))
         }
         let persistence = Self.fields(answers[2])
         for field in ["aof_last_write_status", "rdb_last_bgsave_status"] where persistence[field] == "err" {
-            look.note(.cannotPersist, .redis(redis.name))
+            look.record(.cannotPersist, .redis(redis.name))
         }
     }
 
@@ -54,62 +54,62 @@ extension Doctor {
         return fields
     }
 
-    private func lookAtLeases(_ look: inout Look) {
+    private func checkLeases(_ look: inout Look) {
         let held = look.leases
-        for incarnation in held.malformed { look.note(.malformedLease, .incarnation(incarnation)) }
-        if held.isSweptMalformed { look.note(.malformedSweep, .key(partitions.space.leases)) }
+        for incarnation in held.malformed { look.record(.malformedLease, .incarnation(incarnation)) }
+        if held.isSweptMalformed { look.record(.malformedSweep, .key(partitions.space.leases)) }
         let isSettling = held.isSettling(within: grace + sweepingTime)
         for (incarnation, lease) in held.leases {
             if !isSettling, lease.until + sweepingTime <= held.now {
-                look.note(.overdueLease, .incarnation(incarnation))
+                look.record(.overdueLease, .incarnation(incarnation))
             }
-            if lease.renewed > held.now + Self.tolerance { look.note(.timeAhead, .incarnation(incarnation)) }
+            if lease.renewed > held.now + Self.tolerance { look.record(.timeAhead, .incarnation(incarnation)) }
         }
         let running = held.renewing(after: held.now - renewingTime)
         if !running.isEmpty, !held.isSweptMalformed, held.now - (held.swept ?? 0) > sweepingTime {
-            look.note(.nobodySweeps, .key(partitions.space.leases))
+            look.record(.nobodySweeps, .key(partitions.space.leases))
         }
     }
 
-    private func lookAt(
+    private func check(
         partitions part: [Int], of redis: DoctorRedis, running: [String], _ look: inout Look
     ) throws(RedisFailure) {
         let keys = part.map { partitions.keys($0) }
-        let answers = try redis.askAll(
+        let answers = try redis.runAll(
             [["TIME"], ["PUBSUB", "NUMSUB"] + keys.map(\.events)] + keys.map { ["SMEMBERS", $0.shards] }
                 + keys.map { ["GET", $0.floor] })
         let now = DoctorRedis.milliseconds(try answers[0].get())
         let listeners = try answers[1].get().array ?? []
         for (index, partition) in part.enumerated() {
             let heard = listeners.count > 2 * index + 1 ? listeners[2 * index + 1].int ?? 0 : 0
-            if heard < running.count { look.note(.unheardPartition, .channel(partition: partition)) }
-            lookAtWriters(answers[2 + index], of: partition, running: running, &look)
-            lookAtFloor(answers[2 + part.count + index], of: partition, now: now, &look)
+            if heard < running.count { look.record(.unheardPartition, .channel(partition: partition)) }
+            checkWriters(answers[2 + index], of: partition, running: running, &look)
+            checkFloor(answers[2 + part.count + index], of: partition, now: now, &look)
         }
     }
 
-    private func lookAtWriters(
+    private func checkWriters(
         _ answer: Result<RedisValue, RedisFailure>, of partition: Int, running: [String], _ look: inout Look
     ) {
         guard case .success(let value) = answer, let names = value.array else {
-            return noteWrongType(of: partitions.keys(partition).shards, &look)
+            return recordWrongType(of: partitions.keys(partition).shards, &look)
         }
         let writers = Set(names.map { $0.string ?? "" })
         for incarnation in writers where !look.leases.hold(incarnation) {
-            look.note(.deadIncarnation, .incarnation(incarnation))
+            look.record(.deadIncarnation, .incarnation(incarnation))
         }
         for incarnation in running where !writers.contains(incarnation) {
-            look.note(.missingWriter, .writer(incarnation, partition: partition))
+            look.record(.missingWriter, .writer(incarnation, partition: partition))
         }
     }
 
-    private func lookAtFloor(
+    private func checkFloor(
         _ answer: Result<RedisValue, RedisFailure>, of partition: Int, now: Timestamp, _ look: inout Look
     ) {
         let key = partitions.keys(partition).floor
-        guard case .success(let value) = answer else { return noteWrongType(of: key, &look) }
+        guard case .success(let value) = answer else { return recordWrongType(of: key, &look) }
         guard !value.isNull else { return }
-        guard let floor = value.int else { return look.note(.malformedValue, .key(key)) }
-        if floor > now + Self.tolerance { look.note(.versionAhead, .key(key)) }
+        guard let floor = value.int else { return look.record(.malformedValue, .key(key)) }
+        if floor > now + Self.tolerance { look.record(.versionAhead, .key(key)) }
     }
 }

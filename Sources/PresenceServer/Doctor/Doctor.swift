@@ -114,10 +114,10 @@ public final class Doctor {
     /// The symptoms that both of two checks have found, a pause apart.
     private func confirmed() throws(RedisFailure) -> Look {
         counts = .init()
-        let first = try lookAtEverything()
+        let first = try checkAll()
         guard !first.symptoms.isEmpty else { return first }
         usleep(UInt32(pause * 1_000))
-        var second = try lookAgain(at: first)
+        var second = try recheck(first)
         second.symptoms.formIntersection(first.symptoms)
         second.isCut = first.isCut
         return second
@@ -135,12 +135,12 @@ public final class Doctor {
     /// Reads the number of partitions from Redis. Returns the error if the layout is missing or unknown, because then no key's
     /// place can be checked.
     func readFormat() throws(RedisFailure) -> DoctorFinding.Kind? {
-        guard let format = try store[partitions.space.format].ask("GET", partitions.space.format).string else {
+        guard let format = try store[partitions.space.format].run("GET", partitions.space.format).string else {
             return .noFormat
         }
         guard let found = Partitions(format: format, in: partitions.space) else { return .wrongFormat }
         partitions = found
-        let key = try store[partitions.space.addressKey].ask("GET", partitions.space.addressKey).string
+        let key = try store[partitions.space.addressKey].run("GET", partitions.space.addressKey).string
         addressPartitions = key.flatMap { [UInt8](hexadecimal: $0) }.flatMap {
             $0.count == AddressPartitions.keyBytes ? AddressPartitions(key: $0, partitions: found) : nil
         }
@@ -148,7 +148,7 @@ public final class Doctor {
     }
 
     func readLeases() throws(RedisFailure) -> HeldLeases {
-        let answers = try store[partitions.space.leases].askAtOnce([["HGETALL", partitions.space.leases], ["TIME"]])
+        let answers = try store[partitions.space.leases].runAtOnce([["HGETALL", partitions.space.leases], ["TIME"]])
         let words = answers[0].array?.map { $0.string ?? "" } ?? []
         return HeldLeases(words, now: DoctorRedis.milliseconds(answers[1]))
     }

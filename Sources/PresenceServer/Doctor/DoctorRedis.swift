@@ -29,12 +29,12 @@ final class DoctorRedis {
         return listener
     }
 
-    func ask(_ words: String...) throws(RedisFailure) -> RedisValue {
+    func run(_ words: String...) throws(RedisFailure) -> RedisValue {
         try connection.command(words.map(RedisArgument.string))
     }
 
     /// Runs many commands in one step.
-    func askAll(_ commands: [[String]]) throws(RedisFailure) -> [Result<RedisValue, RedisFailure>] {
+    func runAll(_ commands: [[String]]) throws(RedisFailure) -> [Result<RedisValue, RedisFailure>] {
         guard !commands.isEmpty else { return [] }
         let began = ContinuousClock.now
         let answers = try connection.pipeline(commands.map { $0.map(RedisArgument.string) })
@@ -45,7 +45,7 @@ final class DoctorRedis {
 
     /// Runs many commands atomically. Errors are values among the replies. The second word of each command is a key; all keys
     /// belong to one partition.
-    func askAtOnce(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
+    func runAtOnce(_ commands: [[String]]) throws(RedisFailure) -> [RedisValue] {
         guard !commands.isEmpty else { return [] }
         let began = ContinuousClock.now
         let words = commands.flatMap { [String($0.count)] + $0 }
@@ -98,14 +98,14 @@ final class DoctorRedis {
                 commands = try decide()
             } catch {
                 // These watched keys must not affect the next change.
-                _ = try? ask("UNWATCH")
+                _ = try? run("UNWATCH")
                 throw error
             }
             guard let commands else {
-                _ = try ask("UNWATCH")
+                _ = try run("UNWATCH")
                 return false
             }
-            let answers = try askAll([["MULTI"]] + commands + [["EXEC"]])
+            let answers = try runAll([["MULTI"]] + commands + [["EXEC"]])
             if try !answers.last!.get().isNull { return true }
         }
         return false
@@ -115,7 +115,7 @@ final class DoctorRedis {
     func master() throws(RedisFailure) -> String? {
         let answer: RedisValue
         do throws(RedisFailure) {
-            answer = try ask("ROLE")
+            answer = try run("ROLE")
         } catch .server {
             return nil
         }
@@ -126,7 +126,7 @@ final class DoctorRedis {
     }
 
     /// The time of this server in ms.
-    func now() throws(RedisFailure) -> Timestamp { Self.milliseconds(try ask("TIME")) }
+    func now() throws(RedisFailure) -> Timestamp { Self.milliseconds(try run("TIME")) }
 
     static func milliseconds(_ time: RedisValue) -> Timestamp {
         let parts = time.array?.compactMap(\.int) ?? []

@@ -17,7 +17,7 @@ struct Look {
 
     init(leases: HeldLeases) { self.leases = leases }
 
-    mutating func note(_ kind: DoctorFinding.Kind, _ place: Symptom.Place) {
+    mutating func record(_ kind: DoctorFinding.Kind, _ place: Symptom.Place) {
         guard counts[kind, default: 0] < Self.most else {
             isCut = true
             return

@@ -19,7 +19,7 @@ extension Repair {
     /// Lists the conversation in a member's inbox again.
     func enter(_ id: ConversationID, in user: UserID) throws(RedisFailure) {
         let conversation = partitions.keys(of: id).conversation(id)
-        let held = try store[conversation].ask(
+        let held = try store[conversation].run(
             "HMGET", conversation, "m:" + user.string, "j:" + user.string, "version", "creator"
         ).array
         guard let held, held.count == 4, !held[0].isNull, held[1].isNull, let version = held[2].int else { return }
@@ -31,7 +31,7 @@ extension Repair {
     /// Marks the conversation as left in the inbox of a user who is not a member; it may no longer exist.
     func enterLeft(_ id: ConversationID, in user: UserID) throws(RedisFailure) {
         let conversation = partitions.keys(of: id).conversation(id)
-        let held = try store[conversation].ask("HMGET", conversation, "m:" + user.string, "j:" + user.string).array
+        let held = try store[conversation].run("HMGET", conversation, "m:" + user.string, "j:" + user.string).array
         guard let held, held.count == 2, held[0].isNull, held[1].isNull else { return }
         try change(id, in: user, from: true, to: "out", try store[conversation].now())
     }
@@ -43,7 +43,7 @@ extension Repair {
     ) throws(RedisFailure) {
         let inbox = partitions.keys(of: user).inbox(user)
         _ = try store[inbox].change(watching: [inbox]) { () throws(RedisFailure) in
-            let value = try store[inbox].ask("HGET", inbox, id.string).string ?? ""
+            let value = try store[inbox].run("HGET", inbox, id.string).string ?? ""
             guard value.hasPrefix("in ") == isListed else { return nil }
             let before = value.split(separator: " ").dropFirst().first.flatMap { Int64($0) } ?? 0
             return [["HSET", inbox, id.string, "\(word) \(max(version, before + 1))\(rest)"]]

@@ -77,9 +77,9 @@ struct Repair {
         case (.overdueStatus, .user(let user)): try showRightly(user)
         case (.missingWriter, .writer(let incarnation, let partition)): try admit(incarnation, to: partition)
         case (.malformedSweep, _): try resetSweep()
-        case (.unreachableKey, .key(let key)): _ = try store[key].ask("UNLINK", key)
-        case (.malformedTyping, .key(let key)): _ = try store[key].ask("UNLINK", key)
-        case (.everlastingTyping, .key(let key)): _ = try store[key].ask("PEXPIRE", key, "3600000")
+        case (.unreachableKey, .key(let key)): _ = try store[key].run("UNLINK", key)
+        case (.malformedTyping, .key(let key)): _ = try store[key].run("UNLINK", key)
+        case (.everlastingTyping, .key(let key)): _ = try store[key].run("PEXPIRE", key, "3600000")
         case (.unheldAddress, .address(let address, let key)): try releaseAddress(address, in: key)
         case (.lostAddress, .key(let key)): try claimAddress(at: key)
         case (.unlistedAddressChange, .key(let key)): try listAddressChange(at: key)
@@ -118,7 +118,7 @@ struct Repair {
             }
         }
         // If users are left, the mark stays so that the next reaper finds them.
-        if stuck.isEmpty { _ = try leases.ask("HDEL", partitions.space.leases, incarnation) }
+        if stuck.isEmpty { _ = try leases.run("HDEL", partitions.space.leases, incarnation) }
     }
 
     /// Ends the sessions of all these users at once; if that fails for one, user by user. Returns the users for whom it failed.
@@ -150,7 +150,7 @@ struct Repair {
     private func mark(_ incarnation: String) throws(RedisFailure) -> Timestamp? {
         var renewed: Timestamp?
         _ = try leases.change(watching: [partitions.space.leases]) { () throws(RedisFailure) in
-            let held = try leases.ask("HGET", partitions.space.leases, incarnation)
+            let held = try leases.run("HGET", partitions.space.leases, incarnation)
             let now = try leases.now()
             let lease = held.string.flatMap { HeldLease($0) }
             renewed = nil
@@ -165,14 +165,14 @@ struct Repair {
 
     private func session(_ name: String, of user: UserID) throws(RedisFailure) -> HeldSession? {
         let key = partitions.keys(of: user).sessions(user)
-        let value = try store[key].ask("HGET", key, name).string
+        let value = try store[key].run("HGET", key, name).string
         return value.flatMap { HeldSession(name: name, value: $0) }
     }
 
     private func removeMalformed(_ name: String, of user: UserID) throws(RedisFailure) {
         let key = partitions.keys(of: user).sessions(user)
         let isRemoved = try store[key].change(watching: [key]) { () throws(RedisFailure) in
-            guard try store[key].ask("HEXISTS", key, name).int == 1, try session(name, of: user) == nil else {
+            guard try store[key].run("HEXISTS", key, name).int == 1, try session(name, of: user) == nil else {
                 return nil
             }
             return [["HDEL", key, name]]
@@ -203,7 +203,7 @@ struct Repair {
         let keys = partitions.keys(partition)
         let redis = store[keys.floor]
         _ = try redis.change(watching: [keys.sessions(user)]) { () throws(RedisFailure) in
-            let held = HeldUser(user, values: [], sessions: try redis.ask("HGETALL", keys.sessions(user)).array ?? [])
+            let held = HeldUser(user, values: [], sessions: try redis.run("HGETALL", keys.sessions(user)).array ?? [])
             guard !held.sessions.contains(where: { $0.incarnation == incarnation }) else { return nil }
             return [["SREM", keys.users(ofShard: incarnation), user.string]]
         }
@@ -214,7 +214,7 @@ struct Repair {
     /// Removes a key if its type is not the one that servers expect.
     private func remove(_ key: String, unless type: String) throws(RedisFailure) {
         _ = try store[key].change(watching: [key]) { () throws(RedisFailure) in
-            try store[key].ask("TYPE", key).string == type ? nil : [["UNLINK", key]]
+            try store[key].run("TYPE", key).string == type ? nil : [["UNLINK", key]]
         }
     }
 
@@ -233,7 +233,7 @@ struct Repair {
             // Versions are times, and no version later than now was assigned.
             let redis = store[key]
             _ = try redis.change(watching: [key]) { () throws(RedisFailure) in
-                guard try redis.ask("TYPE", key).string != "string" else { return nil }
+                guard try redis.run("TYPE", key).string != "string" else { return nil }
                 return [["UNLINK", key], ["SET", key, String(try redis.now())]]
             }
         default: break
@@ -251,7 +251,7 @@ struct Repair {
         let keys = partitions.keys(of: user)
         let redis = store[keys.floor]
         _ = try redis.change(watching: [keys.user(user), keys.sessions(user)]) { () throws(RedisFailure) in
-            let answers = try redis.askAll(doctor.readings(of: user))
+            let answers = try redis.runAll(doctor.readings(of: user))
             let held = HeldUser(
                 user, values: try answers[0].get().array ?? [], sessions: try answers[1].get().array ?? [])
             return held.isShownRightly ? nil : [["HDEL", keys.user(user), "shown"]]
@@ -264,7 +264,7 @@ struct Repair {
     private func admit(_ incarnation: String, to partition: Int) throws(RedisFailure) {
         let shards = partitions.keys(partition).shards
         guard try isLive(incarnation) else { return }
-        _ = try store[shards].ask("SADD", shards, incarnation)
+        _ = try store[shards].run("SADD", shards, incarnation)
         // The leases may be on another server, and this lease may have expired meanwhile; then the incarnation is reaped.
         if try !isLive(incarnation) { try reap(incarnation, and: []) }
     }
@@ -275,7 +275,7 @@ struct Repair {
 
     private func resetSweep() throws(RedisFailure) {
         _ = try leases.change(watching: [partitions.space.leases]) { () throws(RedisFailure) in
-            let held = try leases.ask("HGET", partitions.space.leases, "swept")
+            let held = try leases.run("HGET", partitions.space.leases, "swept")
             guard !held.isNull, held.int == nil else { return nil }
             return [["HSET", partitions.space.leases, "swept", String(try leases.now())]]
         }

@@ -64,22 +64,22 @@ final class Inquiry {
 
 extension Doctor {
     /// Asks again about the sessions that were denied.
-    func lookAtDenied(_ symptoms: Set<Symptom>, _ look: inout Look) throws(RedisFailure) {
+    func checkDenied(_ symptoms: Set<Symptom>, _ look: inout Look) throws(RedisFailure) {
         let inquiry = try Inquiry(store, partitions)
         var asked: Set<Inquiry.Denial> = []
         for symptom in symptoms where symptom.kind == .ghostSession {
             guard case .session(let user, let name) = symptom.place else { continue }
             let keys = partitions.keys(of: user)
-            guard let value = try store[keys.shards].askAll([["HGET", keys.sessions(user), name]])[0].get().string,
+            guard let value = try store[keys.shards].runAll([["HGET", keys.sessions(user), name]])[0].get().string,
                 let session = HeldSession(name: name, value: value)
             else { continue }
             asked.insert(.init(user: user, session: name))
-            _ = try store[keys.shards].askAll(inquiry.questions(user, [session], look.leases))
+            _ = try store[keys.shards].runAll(inquiry.questions(user, [session], look.leases))
         }
-        note(try inquiry.denials().intersection(asked), &look)
+        recordDenials(try inquiry.denials().intersection(asked), &look)
     }
 
-    func note(_ denials: Set<Inquiry.Denial>, _ look: inout Look) {
-        for denial in denials { look.note(.ghostSession, .session(denial.user, denial.session)) }
+    func recordDenials(_ denials: Set<Inquiry.Denial>, _ look: inout Look) {
+        for denial in denials { look.record(.ghostSession, .session(denial.user, denial.session)) }
     }
 }

@@ -15,7 +15,7 @@ struct FileFolder: FileStore {
 
     private func part(_ digits: some StringProtocol) -> String { path + "/" + digits }
 
-    func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
+    func store(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
         let part = part(name.text.prefix(2))
         for folder in [path, part] {
             guard mkdir(folder, 0o700) == 0 || errno == EEXIST else {
@@ -49,7 +49,7 @@ struct FileFolder: FileStore {
             return try write(bytes, to: path)
         }
         do throws(FileFailure) {
-            try file.keep(at: path)
+            try file.store(at: path)
         } catch {
             // The folder is on another file system than the data directory.
             guard error.code == EXDEV else { throw FileStoreFailure(error) }

@@ -11,7 +11,7 @@ protocol FileStore: Sendable {
 
     /// Stores all files of one name. On return all of them are durable; after a failure, none is left, or the sweep removes the
     /// rest. Blocks.
-    func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure)
+    func store(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure)
 
     /// Removes all files of a name; succeeds if there are none. Blocks.
     func remove(_ name: StoredName) throws(FileStoreFailure)
@@ -71,11 +71,11 @@ extension FileStore {
     /// Stores the files of a call, not on the threads that decode pictures, because slow storage would block those.
     ///
     /// - Parameter failed: Counts and logs a failure.
-    func keep(
+    func store(
         _ parts: [StoredPart], as name: StoredName, for call: HTTPCall, failed: (FileStoreFailure) -> Void
     ) async throws(Refusal) {
         let result = try await call.work(pool) {
-            Result { () throws(FileStoreFailure) in try self.keep(parts, as: name) }
+            Result { () throws(FileStoreFailure) in try self.store(parts, as: name) }
         }
         if case .failure(let failure) = result {
             failed(failure)

@@ -44,7 +44,7 @@ final class FileSweep {
         self.shard = shard
         self.subject = subject
         pause = max(1, subject.round / Milliseconds(Self.parts))
-        deadline = registry.deadline { [unowned self] _ in shard.tasks.run { [unowned self] in await look() } }
+        deadline = registry.deadline { [unowned self] _ in shard.tasks.run { [unowned self] in await sweepNext() } }
     }
 
     /// The first digits of the names in a part.
@@ -56,7 +56,7 @@ final class FileSweep {
         shard.deadlines.setOnly(deadline, at: shard.clock.now + pause)
     }
 
-    private func look() async {
+    private func sweepNext() async {
         guard shard.link.isLive else { return }
         start()
         guard !isBusy, let installation = subject.installation() else { return }
@@ -70,7 +70,7 @@ final class FileSweep {
             if asks, try !store.isOurs(installation) { return nil }
             return try store.names(in: part)
         }
-        if case .failure(let failure)? = result { note(failure) }
+        if case .failure(let failure)? = result { record(failure) }
         guard case .success(let names?)? = result else { return }
         ours = installation
         await removeNobodys(among: names)
@@ -94,7 +94,7 @@ final class FileSweep {
     }
 
     /// Foreign files are reported once, since only an operator can change the mark.
-    private func note(_ failure: FileStoreFailure) {
+    private func record(_ failure: FileStoreFailure) {
         guard failure != .foreign || !isForeign else { return }
         isForeign = failure == .foreign
         subject.failed(failure, "files not looked at")

@@ -5,7 +5,7 @@ import PresenceKit
 // The account of the signed-in user.
 extension FakeAccount {
     public func currentUser() async throws -> User {
-        try await answer(.currentUser)
+        try await record(.currentUser)
         return try own().user
     }
 
@@ -13,7 +13,7 @@ extension FakeAccount {
     public func update(
         _ changes: ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?
     ) async throws -> User {
-        try await answer(.update(changes, preferredLanguage: preferredLanguage, setupCompleted: setupCompleted))
+        try await record(.update(changes, preferredLanguage: preferredLanguage, setupCompleted: setupCompleted))
         if let name = changes.displayName.value, DisplayNameRule.fault(in: name) != nil {
             throw PresenceError.account(.validationFailed, field: "displayName")
         }
@@ -28,7 +28,7 @@ extension FakeAccount {
     }
 
     public func changePassword(from password: String, to newPassword: String) async throws {
-        try await answer(.changePassword)
+        try await record(.changePassword)
         try check(password)
         try lock.withLock { try check(newPassword: newPassword, field: "newPassword") }
         try change { $0.password = newPassword }
@@ -37,7 +37,7 @@ extension FakeAccount {
 
     /// The mail is added to ``mails``; the address changes when its token is passed to ``verifyEmail(token:)``.
     public func changeEmail(to email: String, password: String) async throws {
-        try await answer(.changeEmail(email))
+        try await record(.changeEmail(email))
         try check(password)
         let id = try own().account.id
         try lock.withLock {
@@ -46,7 +46,7 @@ extension FakeAccount {
     }
 
     public func deleteAccount(password: String) async throws {
-        try await answer(.deleteAccount)
+        try await record(.deleteAccount)
         try check(password)
         let id = try own().account.id
         lock.withLock { state.records[id] = nil }
@@ -54,7 +54,7 @@ extension FakeAccount {
     }
 
     public func sessions() async throws -> [AccountSession] {
-        try await answer(.sessions)
+        try await record(.sessions)
         let account = try own().account
         let this = AccountSession(
             id: "current", kind: "other", createdAt: account.createdAt, lastUsedAt: account.createdAt, isCurrent: true)
@@ -62,13 +62,13 @@ extension FakeAccount {
     }
 
     public func availability(ofUsername username: String) async throws -> UsernameAvailability {
-        try await answer(.availability(username))
+        try await record(.availability(username))
         return lock.withLock { availability(of: username, for: state.current) }
     }
 
     @discardableResult
     public func claimUsername(_ username: String) async throws -> Account {
-        try await answer(.claimUsername(username))
+        try await record(.claimUsername(username))
         let id = try own().account.id
         try lock.withLock { try check(username, of: id) }
         return try change {
@@ -78,7 +78,7 @@ extension FakeAccount {
     }
 
     public func releaseUsername() async throws {
-        try await answer(.releaseUsername)
+        try await record(.releaseUsername)
         try change {
             $0.account.username = nil
             $0.user.username = nil
@@ -95,7 +95,7 @@ extension FakeAccount {
                 throw error.invalidating("photo")
             }
             elements.yield(.progress(0.5))
-            try await self.answer(.uploadPhoto(bytes: picture.count))
+            try await self.record(.uploadPhoto(bytes: picture.count))
             let number = self.calls.count
             let url = URL(string: "https://example.org/photo-\(number).jpg")!
             try self.change { $0.user.profileImageURL = url }
@@ -105,13 +105,13 @@ extension FakeAccount {
     }
 
     public func removePhoto() async throws {
-        try await answer(.removePhoto)
+        try await record(.removePhoto)
         try change { $0.user.profileImageURL = nil }
     }
 
     // MARK: Shared parts
 
-    func answer(_ call: Call, isLocal: Bool = false) async throws {
+    func record(_ call: Call, isLocal: Bool = false) async throws {
         let (delay, failure) = lock.withLock {
             state.calls.append(call)
             let index = state.failures.firstIndex { $0.matches(call) }
@@ -154,11 +154,11 @@ extension FakeAccount {
 
     func publish() {
         let account = lock.withLock { state.current.flatMap { state.records[$0]?.account } }
-        if let account { tell(.signedIn(account, .live)) }
+        if let account { publish(.signedIn(account, .live)) }
     }
 
     /// Sends the state to the loops, if it changed.
-    func tell(_ newer: AuthState) {
+    func publish(_ newer: AuthState) {
         if feed.value != newer { feed.send(newer) }
     }
 }

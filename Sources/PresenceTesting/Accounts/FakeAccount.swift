@@ -137,7 +137,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
                 state.records[account.id] = Record(account: account, password: "", user: Self.user(of: account))
             }
         }
-        tell(newer)
+        publish(newer)
     }
 
     /// Ends the session as the server would.
@@ -152,7 +152,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     public func signUp(
         email: String, password: String, displayName: String?, username: String?
     ) async throws -> SignUpOutcome {
-        try await answer(.signUp(email: email, displayName: displayName, username: username))
+        try await record(.signUp(email: email, displayName: displayName, username: username))
         let account = try lock.withLock { () -> Account? in
             let address = try checked(email: email)
             try check(newPassword: password, field: "password")
@@ -171,13 +171,13 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
             return account
         }
         guard let account else { return .mailSent }
-        tell(.signedIn(account, .live))
+        publish(.signedIn(account, .live))
         return .signedIn(account)
     }
 
     @discardableResult
     public func signIn(email: String, password: String) async throws -> Account {
-        try await answer(.signIn(email: email))
+        try await record(.signIn(email: email))
         let account = try lock.withLock {
             let name = EmailRule.trimmed(email).lowercased()
             let record = state.records.values.first {
@@ -189,12 +189,12 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
             state.current = record.account.id
             return record.account
         }
-        tell(.signedIn(account, .live))
+        publish(.signedIn(account, .live))
         return account
     }
 
     public func signOut(_ scope: SignOutScope) async throws {
-        try await answer(.signOut(scope), isLocal: scope == .thisDevice)
+        try await record(.signOut(scope), isLocal: scope == .thisDevice)
         switch scope {
         case .thisDevice: set(.signedOut(.requested))
         case .allDevices:
@@ -212,7 +212,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     }
 
     public func resetPassword(email: String) async throws {
-        try await answer(.resetPassword(email: email))
+        try await record(.resetPassword(email: email))
         let email = EmailRule.trimmed(email).lowercased()
         lock.withLock {
             if state.records.values.contains(where: { $0.account.email == email }) { mail(to: email, isReset: true) }
@@ -220,7 +220,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     }
 
     public func resetPassword(token: String, newPassword: String) async throws {
-        try await answer(.setPassword(token: token))
+        try await record(.setPassword(token: token))
         let isOwn = try lock.withLock {
             let mail = try mail(token, isReset: true)
             try check(newPassword: newPassword, field: "password")
@@ -237,7 +237,7 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
     }
 
     public func verifyEmail(token: String) async throws {
-        try await answer(.verifyEmail(token: token))
+        try await record(.verifyEmail(token: token))
         try lock.withLock {
             let mail = try mail(token, isReset: false)
             state.mails.removeAll { $0 == mail }

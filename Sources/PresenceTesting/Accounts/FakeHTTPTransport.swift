@@ -25,7 +25,7 @@ package final class FakeHTTPTransport: HTTPTransport, @unchecked Sendable {
     package var requests: [HTTPRequest] { lock.withLock { state.requests } }
 
     /// Sets the closure that answers from now on.
-    package func answer(_ answer: @escaping Answer) { lock.withLock { state.answer = answer } }
+    package func respond(_ answer: @escaping Answer) { lock.withLock { state.answer = answer } }
 
     /// Records the request, reports all bytes as sent, and returns the scripted response.
     package func send(

@@ -7,30 +7,30 @@ extension FakeMessages {
     @discardableResult
     public func edit(_ message: Message, text: String) async throws -> Message {
         try MessageRule.check(text: text, attachments: message.attachments)
-        try await note(.edit(message.id, text: text), needsConnection: false)
+        try await record(.edit(message.id, text: text), needsConnection: false)
         return try change(message, .edit(message: message.id, text: text))
     }
 
     @discardableResult
     public func delete(_ message: Message) async throws -> Message {
-        try await note(.delete(message.id), needsConnection: false)
+        try await record(.delete(message.id), needsConnection: false)
         return try change(message, .delete(message: message.id))
     }
 
     public func mute(_ conversation: String, for duration: Duration?) async throws {
         if let duration { try MessageRule.check(muting: duration) }
-        try await note(.mute(conversation, duration), needsConnection: false)
+        try await record(.mute(conversation, duration), needsConnection: false)
         let now = lock.withLock { Self.beginning + state.seconds }
         _ = try change(.mute(until: duration.map { now + $0 / .seconds(1) }), in: conversation)
     }
 
     public func unmute(_ conversation: String) async throws {
-        try await note(.unmute(conversation), needsConnection: false)
+        try await record(.unmute(conversation), needsConnection: false)
         _ = try change(.unmute, in: conversation)
     }
 
     public func archive(_ conversation: String, _ isArchived: Bool) async throws {
-        try await note(.archive(conversation, isArchived), needsConnection: false)
+        try await record(.archive(conversation, isArchived), needsConnection: false)
         _ = try change(.archive(isArchived), in: conversation)
     }
 
@@ -104,7 +104,7 @@ extension FakeMessages {
     // MARK: Rejected changes
 
     public func retry(_ id: String) async throws {
-        try await note(.retry(id), needsConnection: false)
+        try await record(.retry(id), needsConnection: false)
         if let change = takeRefused(id) {
             let others = lock.withLock {
                 state.changes.append(change)
@@ -120,7 +120,7 @@ extension FakeMessages {
     }
 
     public func discard(_ id: String) async throws {
-        try await note(.discard(id), needsConnection: false)
+        try await record(.discard(id), needsConnection: false)
         if takeRefused(id) != nil { return publishRefused(lock.withLock { state.refusedChanges }) }
         try changeFailed(id) { talk, index in talk.outbox.remove(at: index) }
     }

@@ -8,13 +8,13 @@ extension FakeMessages {
     @discardableResult
     public func registerDevice(_ device: PushDevice) async throws -> Bool {
         try device.check()
-        try await note(.registerDevice(device), needsConnection: false)
+        try await record(.registerDevice(device), needsConnection: false)
         return want(device)
     }
 
     @discardableResult
     public func removeDevice() async throws -> Bool {
-        try await note(.removeDevice, needsConnection: false)
+        try await record(.removeDevice, needsConnection: false)
         return want(nil)
     }
 

@@ -16,7 +16,7 @@ extension FakeMessages: MessageRepository {
         guard message.senderId == user else {
             throw PresenceError(.forbidden, "a message of \(message.senderId) cannot be sent by \(user)")
         }
-        try await note(.send(message.text, in: message.conversationId), needsConnection: false)
+        try await record(.send(message.text, in: message.conversationId), needsConnection: false)
         let id = message.conversationId
         lock.withLock {
             var talk = anyTalk(id)
@@ -37,7 +37,7 @@ extension FakeMessages: MessageRepository {
         AsyncThrowingStream { elements in
             let size = try file.check()
             elements.yield(.progress(0.5))
-            try await self.note(.upload(file, to: conversation))
+            try await self.record(.upload(file, to: conversation))
             try Task.checkCancellation()
             let number = try self.lock.withLock {
                 _ = try self.talk(conversation)
@@ -66,7 +66,7 @@ extension FakeMessages: MessageRepository {
 
     @discardableResult
     public func loadEarlier(in conversation: String, limit: Int) async throws -> Bool {
-        try await note(.loadEarlier(conversation))
+        try await record(.loadEarlier(conversation))
         let hidden = try lock.withLock {
             var talk = try talk(conversation)
             talk.hidden = max(0, talk.hidden - limit)
@@ -78,14 +78,14 @@ extension FakeMessages: MessageRepository {
     }
 
     public func getMessages(in conversation: String, before sequence: Int64?, limit: Int) async throws -> [Message] {
-        try await note(.getMessages(conversation, before: sequence))
+        try await record(.getMessages(conversation, before: sequence))
         return try lock.withLock {
             try talk(conversation).log.filter { $0.sequence! < sequence ?? .max }.suffix(limit)
         }
     }
 
     public func updateStatus(of message: Message, to status: MessageStatus) async {
-        try? await note(.updateStatus(message.id, status), needsConnection: false)
+        try? await record(.updateStatus(message.id, status), needsConnection: false)
         guard let sequence = message.sequence else { return }
         let conversation = message.conversationId
         switch status {
@@ -101,7 +101,7 @@ extension FakeMessages {
     public var conversationList: PresenceUpdates<[ChatConversation]> { list.updates }
 
     public func conversation(_ id: String) async throws -> ChatConversation {
-        try await note(.conversation(id), needsConnection: false)
+        try await record(.conversation(id), needsConnection: false)
         return try lock.withLock {
             guard let lastKnown = state.lastKnown else { return try talk(id).conversation }
             guard let held = lastKnown[id]?.conversation, held.participants.contains(user) else {
@@ -114,7 +114,7 @@ extension FakeMessages {
     public func directConversation(
         with other: String, metadata: [String: JSONValue]?
     ) async throws -> ChatConversation {
-        try await note(.directConversation(other))
+        try await record(.directConversation(other))
         let pair = [user, other].sorted()
         let made = lock.withLock {
             let former = state.talks.values.first {
@@ -136,7 +136,7 @@ extension FakeMessages {
         if name == nil, let other = users.first(where: { $0 != user }), Set(users + [user]).count == 2 {
             return try await directConversation(with: other, metadata: metadata)
         }
-        try await note(.createGroup(users, name: name))
+        try await record(.createGroup(users, name: name))
         let made = try lock.withLock {
             if let former = state.keys[key].flatMap({ state.talks[$0] }) { return former.conversation }
             let people = Set(users + [user]).sorted()
@@ -166,7 +166,7 @@ extension FakeMessages {
     }
 
     public func markRead(in conversation: String, upTo sequence: Int64?) async {
-        try? await note(.markRead(conversation, upTo: sequence), needsConnection: false)
+        try? await record(.markRead(conversation, upTo: sequence), needsConnection: false)
         lock.withLock { moveOwn(delivered: 0, read: sequence ?? .max, in: conversation) }
         publish(conversation)
     }
@@ -213,7 +213,7 @@ extension FakeMessages {
     private func change(
         _ call: Call, _ conversation: String, _ body: (inout ChatConversation) throws -> Void
     ) async throws {
-        try await note(call)
+        try await record(call)
         try lock.withLock { try change(conversation, body) }
         publish(conversation)
     }

@@ -5,7 +5,7 @@ import PresenceMessages
 // The fake's behaviour behind its calls.
 extension FakeMessages {
     /// Records a call, then takes time or fails as the test has set.
-    func note(_ call: Call, needsConnection: Bool = true) async throws {
+    func record(_ call: Call, needsConnection: Bool = true) async throws {
         let (delay, error, isOffline) = lock.withLock {
             state.calls.append(call)
             let index = state.failures.firstIndex { $0.matches(call) }

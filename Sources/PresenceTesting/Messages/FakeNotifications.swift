@@ -104,7 +104,7 @@ public final class FakeNotifications: @unchecked Sendable {
         if feed.value != inbox { feed.send(inbox) }
     }
 
-    private func note(_ call: Call, needsConnection: Bool = false) throws {
+    private func record(_ call: Call, needsConnection: Bool = false) throws {
         let (error, isOffline) = lock.withLock {
             state.calls.append(call)
             return (state.failures.isEmpty ? nil : state.failures.removeFirst(), state.isOffline)
@@ -116,7 +116,7 @@ public final class FakeNotifications: @unchecked Sendable {
     /// The user's own marks.
     private func mark(_ call: Call, seen: Int64 = 0, read: [Int64] = [], archived: [Int64] = []) async throws {
         do {
-            try note(call)
+            try record(call)
         } catch {
             if (error as? PresenceError)?.code == .storageFailed {
                 var marked = lock.withLock { state }
@@ -153,7 +153,7 @@ extension FakeNotifications: NotificationRepository {
 
     @discardableResult
     public func loadEarlier(limit: Int) async throws -> Bool {
-        try note(.loadEarlier(limit), needsConnection: true)
+        try record(.loadEarlier(limit), needsConnection: true)
         lock.withLock { state.showEarlier(limit) }
         publish()
         return feed.value?.hasEarlier ?? false

@@ -26,7 +26,7 @@ public final class ClusterDirectory {
     private var vainAnswers = 0
     /// The connection ends because the directory changes to another node: not a fault.
     private var isLeaving = false
-    private lazy var timer = LoopTimer(loop) { [unowned self] in ask() }
+    private lazy var timer = LoopTimer(loop) { [unowned self] in queryMap() }
 
     private static let interval: Int64 = 1_000
     private static let urgentInterval: Int64 = 100
@@ -65,7 +65,7 @@ public final class ClusterDirectory {
         scout.onState = { [unowned self] state in
             switch state {
             case .connecting, .closed: break
-            case .ready: ask()
+            case .ready: queryMap()
             case .disconnected(let reason): if !isLeaving { onTrouble(reason) }
             }
         }
@@ -87,7 +87,7 @@ public final class ClusterDirectory {
 
     func endpoint(of node: ClusterNode) -> RedisEndpoint { seeds.endpoint(of: node) }
 
-    private func ask() {
+    private func queryMap() {
         timer.set(after: needsNews ? Self.urgentInterval : Self.interval)
         guard !isAsking, scout.state == .ready, case .tcp(let host, let port)? = scout.endpoint?.address else { return }
         isAsking = true
@@ -101,16 +101,16 @@ public final class ClusterDirectory {
                     onTrouble("\(candidates.name): \(line)")
                     isRefusal = code == "NOPERM"
                 }
-                return askAnother(isRefusal: isRefusal)
+                return switchNode(isRefusal: isRefusal)
             }
-            take(map)
+            apply(map)
         }
     }
 
-    private func take(_ map: SlotMap) {
+    private func apply(_ map: SlotMap) {
         guard map != self.map else {
             vainAnswers += 1
-            if needsNews, vainAnswers >= Self.patience { askAnother() }
+            if needsNews, vainAnswers >= Self.patience { switchNode() }
             return
         }
         vainAnswers = 0
@@ -121,7 +121,7 @@ public final class ClusterDirectory {
         onMap(map, before)
     }
 
-    private func askAnother(isRefusal: Bool = false) {
+    private func switchNode(isRefusal: Bool = false) {
         vainAnswers = 0
         isLeaving = true
         scout.reconnect(reason: "another node is asked", isRefusal: isRefusal)

@@ -25,7 +25,7 @@ extension ClusterLane {
     }
 
     /// The directory's map has changed.
-    public func follow(_ map: SlotMap, before: SlotMap?) {
+    public func apply(_ map: SlotMap, before: SlotMap?) {
         guard !isClosed else { return }
         self.map = map
         for master in map.masters { connect(master) }
@@ -37,7 +37,7 @@ extension ClusterLane {
             if queue.isHeld, queue.underWay == 0, !queue.isPaused { pause(queue) }
         }
         housekeeping.set(after: Self.pause)
-        settle()
+        becomeUpIfReady()
     }
 
     @discardableResult
@@ -49,7 +49,7 @@ extension ClusterLane {
         let node = Node(connection, replicas > 0 ? waits(of: connection, at: endpoint) : nil)
         nodes[master] = node
         connection.onRoundTrip = onRoundTrip
-        connection.onState = { [unowned self] in follow(master, $0) }
+        connection.onState = { [unowned self] in handle(master, $0) }
         connection.connect()
         node.waits?.connect()
         return node
@@ -63,19 +63,19 @@ extension ClusterLane {
         waits.onState = { [unowned self] state in
             switch state {
             case .connecting, .closed: break
-            case .ready: settle()
+            case .ready: becomeUpIfReady()
             case .disconnected(let reason): if self.state != .up { onState(.down(reason: reason)) }
             }
         }
         return waits
     }
 
-    private func follow(_ master: ClusterNode, _ state: RedisConnection.State) {
+    private func handle(_ master: ClusterNode, _ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break
         case .ready:
             nodes[master]?.wasReady = true
-            settle()
+            becomeUpIfReady()
         case .disconnected(let reason):
             let wasReady = nodes[master]?.wasReady == true
             nodes[master]?.wasReady = false
@@ -88,7 +88,7 @@ extension ClusterLane {
         }
     }
 
-    private func settle() {
+    private func becomeUpIfReady() {
         guard state != .up, !isClosed, let map, map.isComplete,
             map.masters.allSatisfy({ nodes[$0]?.isReady == true && nodes[$0]?.canConfirm == true })
         else { return }
@@ -118,7 +118,7 @@ extension ClusterLane {
         if !housekeeping.isSet { housekeeping.set(after: Self.pause) }
     }
 
-    func keepHouse() {
+    func closeIdle() {
         for (master, node) in nodes where map?.masters.contains(master) == false {
             guard node.isIdle, !queues.values.contains(where: { $0.moved == master }) else { continue }
             node.close()
@@ -129,6 +129,6 @@ extension ClusterLane {
             queue.isPaused = false
             if queue.underWay == 0 { advance(slot, queue) }
         }
-        settle()
+        becomeUpIfReady()
     }
 }

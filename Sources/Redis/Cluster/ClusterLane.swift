@@ -47,8 +47,8 @@ public final class ClusterLane {
     var era = 0
     var isClosed = false
     private var refused: [(reply: RedisConnection.Reply, failure: RedisFailure)] = []
-    private lazy var refusing = LoopTimer(loop) { [unowned self] in answerRefused() }
-    lazy var housekeeping = LoopTimer(loop) { [unowned self] in keepHouse() }
+    private lazy var refusing = LoopTimer(loop) { [unowned self] in failRefused() }
+    lazy var housekeeping = LoopTimer(loop) { [unowned self] in closeIdle() }
 
     /// Time between two attempts of a command that cannot run at the moment.
     static let pause: Int64 = 25
@@ -74,7 +74,7 @@ public final class ClusterLane {
         let abandoned = takeWaiting()
         nodes.values.forEach { $0.close() }
         for command in abandoned { finish(command, .failure(.disconnected(sent: false))) }
-        answerRefused()
+        failRefused()
         refusing.cancel()
         housekeeping.cancel()
     }
@@ -211,7 +211,7 @@ public final class ClusterLane {
             if queue.isIdle { queues[slot] = nil }
             return
         }
-        guard loop.now - head.since < options.commandTimeout else { return giveUp(head, slot) }
+        guard loop.now - head.since < options.commandTimeout else { return fail(head, slot) }
         guard queue.asked == nil, queue.moved == nil, head.redirections == 0 else {
             queue.waiting.removeFirst()
             return transmit(head, slot, queue)
@@ -224,7 +224,7 @@ public final class ClusterLane {
         }
     }
 
-    private func giveUp(_ command: ClusterCommand, _ slot: Int) {
+    private func fail(_ command: ClusterCommand, _ slot: Int) {
         let reason = command.refusal.map { "\($0)" } ?? "its master is out of reach"
         fall("slot \(slot): \(reason)")
     }
@@ -244,7 +244,7 @@ public final class ClusterLane {
         if !refusing.isSet, !isClosed { refusing.set(after: 0) }
     }
 
-    private func answerRefused() {
+    private func failRefused() {
         let refused = self.refused
         self.refused = []
         for (reply, failure) in refused { reply(.failure(failure)) }

@@ -81,7 +81,7 @@ public final class ClusterSubscriber {
     }
 
     /// The directory's map has changed, or is the first.
-    public func follow(_ map: SlotMap, before: SlotMap?) {
+    public func apply(_ map: SlotMap, before: SlotMap?) {
         var wanted: [ClusterNode: [Int]] = [:]
         for (channel, slot) in slots.enumerated() {
             if let master = map[slot] { wanted[master, default: []].append(channel) }
@@ -99,7 +99,7 @@ public final class ClusterSubscriber {
         // The replica that replaced a master may lack the master's last messages.
         if let before, map.hasLost(aMasterOf: before) { lose("a master was replaced") }
         gone = Set(feeds.keys).subtracting(wanted.keys)
-        settle()
+        promoteSuccessors()
     }
 
     /// Masters that no longer serve any of our channels; kept until their successors are confirmed.
@@ -133,7 +133,7 @@ public final class ClusterSubscriber {
         if successors[master] === feed, !Set(feed.channels).isSubset(of: feeds[master]?.channels ?? []) {
             promote(feed, of: master)
         }
-        settle()
+        promoteSuccessors()
     }
 
     private func promote(_ feed: Feed, of master: ClusterNode) {
@@ -145,7 +145,7 @@ public final class ClusterSubscriber {
         if isSubscribed, !gained.isEmpty { onMoved(gained) }
     }
 
-    private func settle() {
+    private func promoteSuccessors() {
         guard successors.values.allSatisfy(\.isConfirmed) else { return }
         for (master, feed) in successors { promote(feed, of: master) }
         for master in gone {

@@ -10,7 +10,7 @@ extension RedisConnection {
     ) {
         let call = ScriptCall(script: script, keys: keys, arguments: arguments, reply: reply)
         guard forgotten == nil else { return hold(call) }
-        take { [unowned self] result in
+        enqueue { [unowned self] result in
             // Unowned: only this connection calls it, from its own queue.
             guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
             runLater(call)
@@ -30,7 +30,7 @@ extension RedisConnection {
                 arguments: ([first] + arguments).map(RedisArgument.string), reply: reply)
         }
         guard forgotten == nil else { return hold(call()) }
-        take { [unowned self] result in
+        enqueue { [unowned self] result in
             // Unowned: as above.
             guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
             runLater(call())
@@ -54,7 +54,7 @@ extension RedisConnection {
             forgotten = ForgottenScripts()
             // The answer of `PING` follows those of all pending commands. If the connection breaks, the failure of
             // `PING` follows theirs.
-            send(["PING"]) { [unowned self] _ in goOn() }
+            send(["PING"]) { [unowned self] _ in resend() }
         }
         forgotten?.refused.append(call)
     }
@@ -65,7 +65,7 @@ extension RedisConnection {
     }
 
     /// All commands that were pending before are answered.
-    private func goOn() {
+    private func resend() {
         guard let forgotten = forgotten.take() else { return }
         var unknown = Set(forgotten.refused.map(\.script.sha1))
         for call in forgotten.refused + forgotten.later {

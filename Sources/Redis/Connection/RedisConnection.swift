@@ -70,7 +70,7 @@ public final class RedisConnection {
 
     /// Replies to commands that were not accepted, due in the next turn.
     private var refused: [(reply: Reply, failure: RedisFailure)] = []
-    private lazy var refusing = LoopTimer(loop) { [unowned self] in answerRefused() }
+    private lazy var refusing = LoopTimer(loop) { [unowned self] in failRefused() }
     /// Fires when the oldest command may be too old; an answer does not move it.
     private lazy var watch = LoopTimer(loop) { [unowned self] in checkOldest() }
 
@@ -124,7 +124,7 @@ public final class RedisConnection {
         dialler.stop()
         watch.cancel()
         for (reply, sent) in unanswered { reply(.failure(.disconnected(sent: sent))) }
-        answerRefused()
+        failRefused()
     }
 
     /// Drops the connection and makes a new one, as after a break. Does nothing without a connection.
@@ -158,11 +158,11 @@ public final class RedisConnection {
     /// Sends a command with the others of this turn.
     public func send(_ arguments: [RedisArgument], reply: @escaping Reply) {
         precondition(!arguments.isEmpty, "a command has a name")
-        take(reply) { $0.append(command: arguments) }
+        enqueue(reply) { $0.append(command: arguments) }
     }
 
     /// Accepts a command whose bytes `encode` appends, or rejects it.
-    func take(_ reply: @escaping Reply, encode: (inout [UInt8]) -> Void) {
+    func enqueue(_ reply: @escaping Reply, encode: (inout [UInt8]) -> Void) {
         guard state == .ready, let link else { return refuse(.disconnected(sent: false), reply) }
         guard commands.count < options.maximumPending else { return refuse(.overloaded, reply) }
         append(to: link, reply, encode)
@@ -184,7 +184,7 @@ public final class RedisConnection {
         if !refusing.isSet { refusing.set(after: 0) }
     }
 
-    private func answerRefused() {
+    private func failRefused() {
         refusing.cancel()
         let refused = self.refused
         self.refused = []
@@ -225,14 +225,14 @@ extension RedisConnection: DiallerDelegate {
         guard let endpoint else { return }
         for greeting in endpoint.greetings(name: name, toMaster: wantsMaster, identified: isIdentified) {
             append(to: link) { [unowned self] answer in
-                hear(answer, to: greeting)
+                receive(answer, to: greeting)
             } _: {
                 $0.append(command: greeting.arguments)
             }
         }
     }
 
-    private func hear(_ answer: Result<RedisValue, RedisFailure>, to greeting: Greeting) {
+    private func receive(_ answer: Result<RedisValue, RedisFailure>, to greeting: Greeting) {
         // Otherwise an earlier step or the link has failed, and that is already reported.
         guard state == .connecting else { return }
         let value: RedisValue =

@@ -45,7 +45,7 @@ public final class ReplicaWaits {
     private var gathered: [Change] = []
     /// Changes of the pending `WAIT`.
     private var asked: [Change] = []
-    private lazy var asking = LoopTimer(loop) { [unowned self] in ask() }
+    private lazy var asking = LoopTimer(loop) { [unowned self] in sendWait() }
     private lazy var expiry = LoopTimer(loop) { [unowned self] in expire() }
 
     /// - Parameters:
@@ -126,14 +126,14 @@ public final class ReplicaWaits {
 
     /// On a new connection, `WAIT` counts the connected replicas, and waits for none.
     private func count() {
-        connection.send(["WAIT", .init(replicas), 1]) { [unowned self] in note($0) }
+        connection.send(["WAIT", .init(replicas), 1]) { [unowned self] in check($0) }
     }
 
-    private func note(_ answer: Result<RedisValue, RedisFailure>) {
+    private func check(_ answer: Result<RedisValue, RedisFailure>) {
         if let count = try? answer.get().int, count < replicas { onFewReplicas(Int(count)) }
     }
 
-    private func ask() {
+    private func sendWait() {
         guard asked.isEmpty, !gathered.isEmpty else { return }
         asked = gathered
         gathered = []
@@ -143,7 +143,7 @@ public final class ReplicaWaits {
             let changes = asked
             asked = []
             if !gathered.isEmpty { asking.set(after: 0) }
-            note(answer)
+            check(answer)
             let count = isCurrent ? (try? answer.get().int) ?? 0 : 0
             for change in changes { change.reply(count >= replicas ? .success(change.value) : Self.unknown) }
         }

@@ -42,7 +42,7 @@ public final class RedisMaster {
             Sentinel(RedisConnection(loop: loop, endpoint: $0, name: name, options: options))
         }
         for sentinel in self.sentinels {
-            sentinel.connection.onState = { [unowned self, unowned sentinel] in follow(sentinel, $0) }
+            sentinel.connection.onState = { [unowned self, unowned sentinel] in handle(sentinel, $0) }
         }
     }
 
@@ -57,10 +57,10 @@ public final class RedisMaster {
         sentinels.forEach { $0.connection.close() }
     }
 
-    private func follow(_ sentinel: Sentinel, _ state: RedisConnection.State) {
+    private func handle(_ sentinel: Sentinel, _ state: RedisConnection.State) {
         switch state {
         case .connecting, .closed: break
-        case .ready: ask(sentinel)
+        case .ready: query(sentinel)
         case .disconnected(let reason):
             trouble = reason
             sentinel.master = nil
@@ -70,10 +70,10 @@ public final class RedisMaster {
 
     private func poll() {
         timer.set(after: Self.interval)
-        sentinels.forEach(ask)
+        sentinels.forEach(query)
     }
 
-    private func ask(_ sentinel: Sentinel) {
+    private func query(_ sentinel: Sentinel) {
         guard !sentinel.isAsked, sentinel.connection.state == .ready else { return }
         sentinel.isAsked = true
         var epoch: Int64 = -1
@@ -94,12 +94,12 @@ public final class RedisMaster {
                 sentinel.master = description.master(in: value)
                 if sentinel.master == nil { trouble = description.unknown }
             }
-            settle()
+            chooseMaster()
         }
     }
 
     /// Called when each sentinel has answered or failed.
-    private func settle() {
+    private func chooseMaster() {
         guard !sentinels.contains(where: \.isAsked),
             let newest = sentinels.filter({ $0.master != nil }).max(by: { $0.epoch < $1.epoch }),
             let master = newest.master
@@ -119,7 +119,7 @@ extension RedisMaster: EndpointSource {
 
     func find(for seeker: AnyObject, _ found: @escaping (RedisEndpoint) -> Void) {
         seekers[ObjectIdentifier(seeker)] = found
-        sentinels.forEach(ask)
+        sentinels.forEach(query)
     }
 }
 

@@ -77,7 +77,7 @@ final class PushReader {
     }
 
     private func string(_ bytes: UnsafeRawBufferPointer, at task: UnsafePointer<redisReadTask>) {
-        guard let parent = task.pointee.parent else { return onAnswer(Self.answer(bytes, of: task.pointee.type)) }
+        guard let parent = task.pointee.parent else { return onAnswer(Self.decode(bytes, of: task.pointee.type)) }
         guard parent.pointee.parent == nil else { return }
         switch task.pointee.idx {
         case 0: kind = Self.kind(bytes)
@@ -109,7 +109,7 @@ final class PushReader {
         }
     }
 
-    private static func answer(_ bytes: UnsafeRawBufferPointer, of type: CInt) -> RedisValue {
+    private static func decode(_ bytes: UnsafeRawBufferPointer, of type: CInt) -> RedisValue {
         let text = String(decoding: bytes, as: UTF8.self)
         return type == REDIS_REPLY_ERROR ? .error(text) : .status(text)
     }

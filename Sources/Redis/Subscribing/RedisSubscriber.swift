@@ -94,9 +94,9 @@ public final class RedisSubscriber {
         dialler = Dialler(to: destination, on: loop, options: options)
         dialler.delegate = self
         reader.onMessage = { [unowned self] in onMessage($0, $1) }
-        reader.onAnswer = { [unowned self] in hear($0) }
+        reader.onAnswer = { [unowned self] in receive($0) }
         reader.onSubscribed = { [unowned self] in confirm($0) }
-        reader.onUnsubscribed = { [unowned self] in settle(.left) }
+        reader.onUnsubscribed = { [unowned self] in recordConfirmation(.left) }
         reader.onPatternMessage = { [unowned self] in onPatternMessage($0) }
     }
 
@@ -125,7 +125,7 @@ public final class RedisSubscriber {
         if dialler.drop(isRefusal: isRefusal) { diallerDidEnd(reason: reason) }
     }
 
-    private func hear(_ answer: RedisValue) {
+    private func receive(_ answer: RedisValue) {
         let greeting = greetings.popFirst()
         if let objection = greeting?.objection(to: answer) {
             drop(objection.reason, isRefusal: objection.isRefusal)
@@ -193,10 +193,10 @@ public final class RedisSubscriber {
             return subscribedIfAll()
         }
         onFollowed(String(decoding: channel.name, as: UTF8.self))
-        settle(.followed)
+        recordConfirmation(.followed)
     }
 
-    private func settle(_ what: FollowedChannels.Confirmation) {
+    private func recordConfirmation(_ what: FollowedChannels.Confirmation) {
         dynamic.confirm(what)
         if silence.isSet { silence.set(after: patience) }
         pump()

@@ -30,24 +30,24 @@ public final class AddressBudget: Sendable {
         countsLoopback || !peer.isLoopback ? peer.block : .none
     }
 
-    /// Reserves this many further bytes, to be released with `give`; false if there is no room.
-    package func take(_ bytes: Int, for block: AddressBlock) -> Bool {
-        guard most > 0, block != .none else { return all.take(bytes) }
+    /// Reserves this many further bytes, to be released with `release`; false if there is no room.
+    package func reserve(_ bytes: Int, for block: AddressBlock) -> Bool {
+        guard most > 0, block != .none else { return all.reserve(bytes) }
         return ofAddress.withLock { ofAddress in
             let own = ofAddress[block, default: 0]
-            guard bytes == 0 || own + bytes <= most - all.held, all.take(bytes) else { return false }
+            guard bytes == 0 || own + bytes <= most - all.held, all.reserve(bytes) else { return false }
             if bytes > 0 { ofAddress[block] = own + bytes }
             return true
         }
     }
 
-    package func give(_ bytes: Int, of block: AddressBlock) {
-        all.give(bytes)
-        giveShare(bytes, of: block)
+    package func release(_ bytes: Int, of block: AddressBlock) {
+        all.release(bytes)
+        releaseShare(bytes, of: block)
     }
 
     /// Releases bytes of the address' share only.
-    func giveShare(_ bytes: Int, of block: AddressBlock) {
+    func releaseShare(_ bytes: Int, of block: AddressBlock) {
         guard most > 0, block != .none else { return }
         ofAddress.withLock { ofAddress in
             let left = ofAddress[block, default: 0] - bytes

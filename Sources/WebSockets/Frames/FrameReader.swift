@@ -79,14 +79,14 @@ struct FrameReader {
     /// - Parameter limit: the most bytes of a message.
     mutating func next(in bytes: UnsafeMutableRawBufferPointer, at place: inout Int, limit: Int) -> Event {
         while place < bytes.count {
-            if stage == .payload { return takePayload(in: bytes, at: &place) }
+            if stage == .payload { return parsePayload(in: bytes, at: &place) }
             if stage == .faulty {
                 place = bytes.count
                 break
             }
             let byte = bytes[place]
             place += 1
-            if let fault = takeHeader(byte) {
+            if let fault = parseHeader(byte) {
                 stage = .faulty
                 return .fault(fault)
             }
@@ -98,21 +98,21 @@ struct FrameReader {
             guard missing == 0 else { continue }
             stage = .payload
             // Reports an empty payload even if these were the last bytes.
-            if left == 0 { return takePayload(in: bytes, at: &place) }
+            if left == 0 { return parsePayload(in: bytes, at: &place) }
         }
         return .needsMore
     }
 
     // MARK: - Headers
 
-    private mutating func takeHeader(_ byte: UInt8) -> Fault? {
+    private mutating func parseHeader(_ byte: UInt8) -> Fault? {
         switch stage {
         case .first:
             first = byte
             stage = .second
             return checkFirst()
         case .second:
-            return takeSecond(byte)
+            return parseSecond(byte)
         case .length:
             guard left >> 55 == 0 else { return .length }
             left = left << 8 | Int(byte)
@@ -137,7 +137,7 @@ struct FrameReader {
         }
     }
 
-    private mutating func takeSecond(_ byte: UInt8) -> Fault? {
+    private mutating func parseSecond(_ byte: UInt8) -> Fault? {
         let length = byte & 0x7F
         if opcode >= Control.close.rawValue, length > 125 { return .longControl }
         if byte & 0x80 == 0 { return .notMasked }
@@ -179,7 +179,7 @@ struct FrameReader {
 
     // MARK: - Payloads
 
-    private mutating func takePayload(in bytes: UnsafeMutableRawBufferPointer, at place: inout Int) -> Event {
+    private mutating func parsePayload(in bytes: UnsafeMutableRawBufferPointer, at place: inout Int) -> Event {
         let piece = place..<place + min(left, bytes.count - place)
         Self.unmask(UnsafeMutableRawBufferPointer(rebasing: bytes[piece]), mask)
         place = piece.upperBound

@@ -20,9 +20,9 @@ extension WebSocketServer {
     func beginReading(_ socket: SocketID, _ early: [UInt8]) {
         guard let index = table.index(socket), let source = table[index].source else { return }
         guard !early.isEmpty else { return source.pointee.watch(loop) }
-        hear(index)
+        notifyHeard(index)
         var early = early
-        early.withUnsafeMutableBytes { take($0, socket) }
+        early.withUnsafeMutableBytes { receive($0, socket) }
         watch(socket)
     }
 
@@ -79,8 +79,8 @@ extension WebSocketServer {
         let room = min(max(Self.frameReadSize, source.pointee.reader.payloadLeft), frameScratch.count)
         let count = receive(index, atMost: room)
         if count > 0 {
-            hear(index)
-            take(UnsafeMutableRawBufferPointer(rebasing: frameScratch[..<count]), socket)
+            notifyHeard(index)
+            receive(UnsafeMutableRawBufferPointer(rebasing: frameScratch[..<count]), socket)
             return watch(socket)
         }
         guard count < 0 else {
@@ -93,26 +93,26 @@ extension WebSocketServer {
         if errno != EAGAIN && errno != EINTR { doom(index) }
     }
 
-    private func hear(_ index: Int) {
+    private func notifyHeard(_ index: Int) {
         if table[index].state == .open { delegate.heard(table.id(index)) }
     }
 
     /// Processes the frames that have arrived, until the connection is paused or must end.
-    private func take(_ bytes: UnsafeMutableRawBufferPointer, _ socket: SocketID) {
+    private func receive(_ bytes: UnsafeMutableRawBufferPointer, _ socket: SocketID) {
         var place = 0
-        defer { tellIdle(socket) }
+        defer { reportIdle(socket) }
         while let index = table.index(socket), let source = table[index].source, !table[index].isDoomed {
             guard !source.pointee.isPaused else { return keep(bytes[place...], index) }
             let event = source.pointee.reader.next(in: bytes, at: &place, limit: mostMessageBytes(index))
             switch event {
             case .control(let control, let piece, let isLast):
-                if isLast { noteIdle(index) }
-                take(control, UnsafeRawBufferPointer(rebasing: bytes[piece]), isLast: isLast, index, source)
+                if isLast { countIdle(index) }
+                receive(control, UnsafeRawBufferPointer(rebasing: bytes[piece]), isLast: isLast, index, source)
             case .text(let piece, let isLast):
                 sendPongs(index)
                 guard table[index].state == .open else { continue }
                 counters.bytesReceived += piece.count
-                if !isLast, source.pointee.reader.payloadLeft == 0 { noteIdle(index) }
+                if !isLast, source.pointee.reader.payloadLeft == 0 { countIdle(index) }
                 collect(UnsafeRawBufferPointer(rebasing: bytes[piece]), isLast: isLast, index)
             case .refused(let refusal):
                 sendPongs(index)
@@ -174,33 +174,33 @@ extension WebSocketServer {
     }
 
     /// Processes the kept bytes, at the end of the turn.
-    func takeRest(_ socket: SocketID) {
+    func receiveRest(_ socket: SocketID) {
         guard let index = table.index(socket), let source = table[index].source, !source.pointee.isPaused else {
             return
         }
         var rest = source.pointee.rest
         source.pointee.rest = []
         letGo(rest.count, of: table[index].block)
-        rest.withUnsafeMutableBytes { take($0, socket) }
+        rest.withUnsafeMutableBytes { receive($0, socket) }
         watch(socket)
     }
 
     // MARK: - Control frames
 
-    private func take(
+    private func receive(
         _ control: FrameReader.Control, _ piece: UnsafeRawBufferPointer, isLast: Bool, _ index: Int,
         _ source: UnsafeMutablePointer<FrameSource>
     ) {
         // A payload that arrives whole is not copied.
-        if isLast && source.pointee.control.isEmpty { return take(control, piece, index, source) }
+        if isLast && source.pointee.control.isEmpty { return receive(control, piece, index, source) }
         source.pointee.control += piece
         guard isLast else { return }
         let whole = source.pointee.control
         source.pointee.control = []
-        whole.withUnsafeBytes { take(control, $0, index, source) }
+        whole.withUnsafeBytes { receive(control, $0, index, source) }
     }
 
-    private func take(
+    private func receive(
         _ control: FrameReader.Control, _ payload: UnsafeRawBufferPointer, _ index: Int,
         _ source: UnsafeMutablePointer<FrameSource>
     ) {
@@ -217,26 +217,26 @@ extension WebSocketServer {
             WebSocketFrame.appendPong(payload, to: &pongs)
         case .close:
             sendPongs(index)
-            if !peerCloses(index, payload) { answerClose(payload, index) }
+            if !peerCloses(index, payload) { echoClose(payload, index) }
             endOnceWritten(index)
         }
     }
 
     /// Echoes the peer's close frame.
-    private func answerClose(_ payload: UnsafeRawBufferPointer, _ index: Int) {
+    private func echoClose(_ payload: UnsafeRawBufferPointer, _ index: Int) {
         ([0x88, UInt8(payload.count)] + payload).withUnsafeBytes { _ = send($0, index) }
     }
 
     /// Answers the pings of one read, in one write.
     private func sendPongs(_ index: Int) {
         guard !pongs.isEmpty else { return }
-        pongs.withUnsafeBytes { answerPings($0, index) }
+        pongs.withUnsafeBytes { writePongs($0, index) }
         pongs.removeAll(keepingCapacity: true)
     }
 
     /// Does not use `write`: the delegate does not wait for these bytes, and notices a full socket when it writes
     /// itself.
-    private func answerPings(_ frames: UnsafeRawBufferPointer, _ index: Int) {
+    private func writePongs(_ frames: UnsafeRawBufferPointer, _ index: Int) {
         guard table[index].state == .open, !table[index].isDoomed else { return }
         _ = sendDirectly(frames, index)
     }
@@ -283,7 +283,7 @@ extension WebSocketServer {
         if !source.pointee.pong.isEmpty {
             let pong = source.pointee.pong
             source.pointee.pong = []
-            pong.withUnsafeBytes { answerPings($0, index) }
+            pong.withUnsafeBytes { writePongs($0, index) }
             guard !table[index].isDoomed else { return }
             guard source.pointee.unsent.isEmpty else {
                 // `writable` is called again.

@@ -26,13 +26,13 @@ public final class AnswerBudget: Sendable {
             (self.budget, self.bytes, self.block) = (budget, bytes, block)
         }
 
-        deinit { budget.giveShare(bytes, of: block) }
+        deinit { budget.releaseShare(bytes, of: block) }
     }
 
     /// Reserves this many further bytes; `nil` if there is no room. They must be released to `all`; the share releases
     /// them for their address.
-    func take(_ bytes: Int, for peer: PeerAddress) -> Share? {
+    func reserve(_ bytes: Int, for peer: PeerAddress) -> Share? {
         let block = budget.block(of: peer)
-        return budget.take(bytes, for: block) ? Share(bytes, of: block, in: budget) : nil
+        return budget.reserve(bytes, for: block) ? Share(bytes, of: block, in: budget) : nil
     }
 }

@@ -6,7 +6,7 @@ public protocol BodySink: AnyObject, Sendable {
     ///
     /// - Returns: `false` to stop reading until ``WebSocketServer/resumeBody(_:)``. Bytes after this piece wait in the
     ///   kernel, which slows the client down.
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool
 
     /// The body will not be complete: the client has disconnected, was too slow, or was rejected. This is the last
     /// call. After a complete body the delegate's `request` is called instead.

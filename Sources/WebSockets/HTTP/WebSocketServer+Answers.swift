@@ -10,7 +10,7 @@ extension WebSocketServer {
     func admitted(_ response: HTTPResponse, _ http: HTTPConnection) -> HTTPResponse {
         let size = response.body.count
         guard size > Self.freeAnswer, !http.isHead else { return response }
-        guard let share = configuration.answers.take(size, for: http.client) else {
+        guard let share = configuration.answers.reserve(size, for: http.client) else {
             counters.answerRefusals += 1
             response.source?.close()
             var refusal = configuration.errorResponse(

@@ -7,7 +7,7 @@ extension WebSocketServer {
     func readChunks(_ index: Int, _ http: HTTPConnection) -> Bool {
         if http.hasUnreadInput {
             let input = http.input
-            return input.withUnsafeBytes { takeChunks(index, http, $0, isPeek: false) }
+            return input.withUnsafeBytes { receiveChunks(index, http, $0, isPeek: false) }
         }
         // Over TLS the bytes after the body are left for libwebsockets, which may get the connection.
         let isPeek = table[index].isSecure
@@ -19,11 +19,11 @@ extension WebSocketServer {
             end(index, http)
             return false
         case .bytes(let count):
-            return takeChunks(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
+            return receiveChunks(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
         }
     }
 
-    private func takeChunks(
+    private func receiveChunks(
         _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, isPeek: Bool
     ) -> Bool {
         guard var chunks = http.chunks else { return false }

@@ -88,7 +88,7 @@ extension WebSocketServer {
     /// Reserves room in the inbox' budget for this many further bytes of an address (`.none`: an address without a
     /// share), also for bytes that the delegate keeps. Release them with `letGo`.
     public func hold(_ count: Int, for block: AddressBlock) -> Bool {
-        guard configuration.inbox.take(count, for: block) else {
+        guard configuration.inbox.reserve(count, for: block) else {
             counters.inboxRefusals += 1
             return false
         }
@@ -98,7 +98,7 @@ extension WebSocketServer {
 
     public func letGo(_ count: Int, of block: AddressBlock) {
         guard count > 0 else { return }
-        configuration.inbox.give(count, of: block)
+        configuration.inbox.release(count, of: block)
         inboxHeld -= count
     }
 
@@ -134,7 +134,7 @@ extension WebSocketServer {
             http.hasUnreadInput = false
             let input = http.input
             http.input = []
-            return input.withUnsafeBytes { takeHead(index, http, $0, isPeek: false) }
+            return input.withUnsafeBytes { receiveHead(index, http, $0, isPeek: false) }
         }
         // Over TLS the bytes after the head are left for libwebsockets, which may get the connection.
         let isPeek = table[index].isSecure
@@ -150,11 +150,11 @@ extension WebSocketServer {
                 http.hasSpoken = true
                 if table[index].isSecure { counters.tlsHandshakes += 1 }
             }
-            return takeHead(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
+            return receiveHead(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
         }
     }
 
-    private func takeHead(
+    private func receiveHead(
         _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, isPeek: Bool
     ) -> Bool {
         let before = http.input.count

@@ -25,7 +25,7 @@ extension WebSocketServer {
     /// Passes a piece of the body to the sink.
     func pour(_ piece: UnsafeRawBufferPointer, into sink: any BodySink, _ http: HTTPConnection) {
         http.transfer?.move(piece.count)
-        let isBehind = !sink.take(piece)
+        let isBehind = !sink.receive(piece)
         // The sink may have rejected the request.
         guard http.stage == .body, isBehind else { return }
         http.isSinkBehind = true
@@ -90,7 +90,7 @@ extension WebSocketServer {
     }
 
     /// Ends the transfer of an exchange, if it is in progress, to free its place.
-    public func giveUp(_ exchange: HTTPExchangeID) {
+    public func abortTransfer(_ exchange: HTTPExchangeID) {
         guard let index = table.index(exchange.socket), let http = table[index].extras?.http,
             http.number == exchange.number, http.transfer != nil, !table[index].isDoomed
         else { return }

@@ -14,16 +14,16 @@ public final class ByteBudget: Sendable {
     /// In bytes.
     public var held: Int { sum.load(ordering: .relaxed) }
 
-    /// Reserves this many bytes more, to be released with `give`; false if there is no room.
-    func take(_ bytes: Int) -> Bool {
+    /// Reserves this many bytes more, to be released with `release`; false if there is no room.
+    func reserve(_ bytes: Int) -> Bool {
         let sum = sum.wrappingAdd(bytes, ordering: .relaxed).newValue
         guard most > 0, sum > most else { return true }
-        give(bytes)
+        release(bytes)
         return false
     }
 
     /// Counts bytes without a check; negative numbers release bytes.
     func add(_ bytes: Int) { sum.wrappingAdd(bytes, ordering: .relaxed) }
 
-    func give(_ bytes: Int) { sum.wrappingSubtract(bytes, ordering: .relaxed) }
+    func release(_ bytes: Int) { sum.wrappingSubtract(bytes, ordering: .relaxed) }
 }

@@ -139,7 +139,7 @@ struct ConnectionTable {
     }
 
     /// Records that the connection is now a WebSocket.
-    mutating func settle(_ index: Int) {
+    mutating func markUpgraded(_ index: Int) {
         entries[index].isSettled = true
         settledCount += 1
     }

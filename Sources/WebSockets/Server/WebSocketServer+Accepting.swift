@@ -72,7 +72,7 @@ extension WebSocketServer {
             Glibc.close(descriptor)
             return table.remove(Int(socket.index))
         }
-        noteArrival()
+        countArrival()
         handshakes.add(socket, now: loop.now)
         armDeadlines()
         table[Int(socket.index)].extras?.http = HTTPConnection(
@@ -97,7 +97,7 @@ extension WebSocketServer {
         let socket = table.id(index)
         table.remove(index)
         delegate.departed(socket)
-        noteDeparture()
+        countDeparture()
         resumeAccepting()
     }
 

@@ -12,7 +12,7 @@ let serverCallback: LibWebSockets.Callback = { wsi, reason, host, input, length 
         // Unretained: the server outlives its context, see `init`.
         let server = Unmanaged<WebSocketServer>.fromOpaque(user).takeUnretainedValue()
         guard let index = server.index(of: wsi) else { return 0 }
-        if reason == LWS_CALLBACK_ADD_HEADERS { return server.answerUpgrade(index, input) }
+        if reason == LWS_CALLBACK_ADD_HEADERS { return server.respondToUpgrade(index, input) }
         return server.handle(reason, wsi, index, UnsafeRawBufferPointer(start: input, count: input == nil ? 0 : length))
     case LWS_CALLBACK_SERVER_NEW_CLIENT_INSTANTIATED:
         guard let wsi, let user = lws_context_user(lws_get_context(wsi)) else { return 0 }
@@ -102,16 +102,16 @@ extension WebSocketServer {
         let announced = table[index].message.count + piece.count + lws_remaining_packet_payload(wsi)
         if announced > mostMessageBytes(index) { return refuseLength(index) }
         let (socket, isLast) = (table.id(index), lws_is_final_fragment(wsi) != 0)
-        if !isLast, lws_remaining_packet_payload(wsi) == 0 { noteIdle(index) }
+        if !isLast, lws_remaining_packet_payload(wsi) == 0 { countIdle(index) }
         collect(piece, isLast: isLast, index)
-        tellIdle(socket)
+        reportIdle(socket)
     }
 
-    func noteIdle(_ index: Int) { table[index].idleFrames &+= 1 }
+    func countIdle(_ index: Int) { table[index].idleFrames &+= 1 }
 
     /// The delegate charges the client for such frames: without a limit they would use up a core without counting as
     /// messages.
-    func tellIdle(_ socket: SocketID) {
+    func reportIdle(_ socket: SocketID) {
         guard let index = table.index(socket), table[index].state == .open, table[index].idleFrames >= 100 else {
             return
         }

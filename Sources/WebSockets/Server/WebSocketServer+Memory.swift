@@ -12,10 +12,10 @@ extension WebSocketServer {
     private static let memoryDelay: Int64 = 1_000
 
     /// Records a new connection.
-    func noteArrival() { mostHandshakes = max(mostHandshakes, table.unsettledCount) }
+    func countArrival() { mostHandshakes = max(mostHandshakes, table.unsettledCount) }
 
     /// Records an ended connection.
-    func noteDeparture() {
+    func countDeparture() {
         guard mostHandshakes >= Self.crowd, table.unsettledCount * 4 <= mostHandshakes else { return }
         mostHandshakes = table.unsettledCount
         memoryTimer?.set(after: Self.memoryDelay)

@@ -55,7 +55,7 @@ extension WebSocketServer {
     }
 
     private func deliverBacklog(of socket: SocketID) {
-        if let index = table.index(socket), table[index].source != nil { return takeRest(socket) }
+        if let index = table.index(socket), table[index].source != nil { return receiveRest(socket) }
         while paused[socket] == nil, let index = table.index(socket), table[index].state == .open,
             let message = backlogs[socket]?.first
         {

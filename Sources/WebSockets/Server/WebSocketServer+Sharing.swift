@@ -12,7 +12,7 @@ struct TurnShare {
     private var taken = 0
 
     /// Counts another connection, if this turn has room for it.
-    mutating func take(_ loop: EventLoop) -> Bool {
+    mutating func admit(_ loop: EventLoop) -> Bool {
         if turn != loop.turnNumber { (turn, taken) = (loop.turnNumber, 0) }
         guard taken < Self.least || loop.turnTook < Self.longest else { return false }
         taken += 1
@@ -23,7 +23,7 @@ struct TurnShare {
 extension WebSocketServer {
     /// Counts another connection without a WebSocket, if this turn has room to accept it or read from it. Postponed
     /// connections have priority.
-    func takesTurn() -> Bool { postponed.isEmpty && share.take(loop) }
+    func takesTurn() -> Bool { postponed.isEmpty && share.admit(loop) }
 
     /// Reads the connection's input in one of the next turns.
     func postpone(_ socket: SocketID, _ http: HTTPConnection) {
@@ -38,7 +38,7 @@ extension WebSocketServer {
         let sockets = postponed
         postponed = []
         for (place, socket) in sockets.enumerated() {
-            guard share.take(loop) else {
+            guard share.admit(loop) else {
                 postponed = Array(sockets[place...])
                 // The loop starts another turn without waiting.
                 return loop.execute {}

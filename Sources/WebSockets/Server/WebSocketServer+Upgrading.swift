@@ -53,7 +53,7 @@ extension WebSocketServer {
         table[index].descriptor = http.descriptor
         table[index].source = FrameSource.make(
             self, upgrade.socket, descriptor: http.descriptor, isWatched: http.wasWatched)
-        guard answer(upgrade).withUnsafeBytes({ sendDirectly($0, index) }) else { return }
+        guard encodeResponse(upgrade).withUnsafeBytes({ sendDirectly($0, index) }) else { return }
         depth += 1
         defer { depth -= 1 }
         open(index, upgrade)
@@ -64,7 +64,7 @@ extension WebSocketServer {
         ("HTTP/1.1 101 Switching Protocols\r\nUpgrade: WebSocket\r\nConnection: Upgrade\r\n"
             + "Sec-WebSocket-Accept: ").utf8)
 
-    private func answer(_ upgrade: Upgrade) -> [UInt8] {
+    private func encodeResponse(_ upgrade: Upgrade) -> [UInt8] {
         let key = upgrade.request.request.headers["sec-websocket-key"] ?? ""
         var head: [UInt8] = []
         head.reserveCapacity(256)
@@ -89,7 +89,7 @@ extension WebSocketServer {
         table[index].extras = nil
         table[index].block = configuration.inbox.block(of: upgrade.request.peer)
         table[index].state = .open
-        table.settle(index)
+        table.markUpgraded(index)
         resumeAfterHandshake()
         guard openCount < configuration.maxConnections else {
             counters.turnedAway += 1
@@ -138,7 +138,7 @@ extension WebSocketServer {
     }
 
     /// libwebsockets has made its answer. Returns 0 to send it, -1 to end the connection.
-    func answerUpgrade(_ index: Int, _ arguments: UnsafeMutableRawPointer?) -> Int32 {
+    func respondToUpgrade(_ index: Int, _ arguments: UnsafeMutableRawPointer?) -> Int32 {
         guard let upgrading, upgrading.socket == table.id(index), let arguments else { return -1 }
         return withUnsafeTemporaryAllocation(of: CChar.self, capacity: 29) { accept in
             clws_accept_key(upgrading.request.request.headers["sec-websocket-key"] ?? "", accept.baseAddress)

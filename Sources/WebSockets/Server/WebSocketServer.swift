@@ -182,7 +182,7 @@ public final class WebSocketServer {
             return .written
         }
         guard keepUnsent(bytes, sent, connection.index) else { return .refused }
-        return noteCongestion(bytes.count, connection.index)
+        return recordCongestion(bytes.count, connection.index)
     }
 
     static let sendFlags = Int32(MSG_NOSIGNAL) | Int32(MSG_DONTWAIT)
@@ -202,7 +202,7 @@ public final class WebSocketServer {
         guard let start = bytes.baseAddress, !bytes.isEmpty else { return .written }
         guard let wsi = table[index].wsi else {
             guard sendDirectly(bytes, index) else { return .refused }
-            guard table[index].unsent == .nothing else { return noteCongestion(bytes.count, index) }
+            guard table[index].unsent == .nothing else { return recordCongestion(bytes.count, index) }
             counters.wrote(bytes.count)
             return .written
         }
@@ -212,13 +212,13 @@ public final class WebSocketServer {
             doom(index)
             return .refused
         }
-        guard lws_partial_buffered(wsi) == 0 else { return noteCongestion(bytes.count, index) }
+        guard lws_partial_buffered(wsi) == 0 else { return recordCongestion(bytes.count, index) }
         counters.wrote(bytes.count)
         return .written
     }
 
     /// A part of the written bytes waits until the socket accepts more.
-    private func noteCongestion(_ count: Int, _ index: Int) -> WriteResult {
+    private func recordCongestion(_ count: Int, _ index: Int) -> WriteResult {
         counters.wrote(count)
         counters.partialWrites += 1
         table[index].unsent = .writes

@@ -15,8 +15,8 @@ struct ChatKeyDecoder: Sendable {
 
     /// - Parameter bytes: the bytes that arrived together. A terminal sends a sequence at once, so an escape at the end
     ///   is the key.
-    mutating func take(_ bytes: some Sequence<UInt8>) -> [ChatKey] {
-        var keys = bytes.compactMap { take($0) }
+    mutating func decode(_ bytes: some Sequence<UInt8>) -> [ChatKey] {
+        var keys = bytes.compactMap { decode($0) }
         if pending == [Self.escape] {
             pending = []
             keys.append(.escape)
@@ -35,7 +35,7 @@ struct ChatKeyDecoder: Sendable {
         }
     }
 
-    private mutating func take(_ byte: UInt8) -> ChatKey? {
+    private mutating func decode(_ byte: UInt8) -> ChatKey? {
         if pending.isEmpty {
             if byte == Self.escape || byte >= 0xC2 {
                 pending = [byte]
@@ -43,15 +43,15 @@ struct ChatKeyDecoder: Sendable {
             }
             return Self.single(byte)
         }
-        if pending[0] != Self.escape { return takeCharacter(byte) }
-        return takeSequence(byte)
+        if pending[0] != Self.escape { return decodeCharacter(byte) }
+        return decodeSequence(byte)
     }
 
-    private mutating func takeCharacter(_ byte: UInt8) -> ChatKey? {
+    private mutating func decodeCharacter(_ byte: UInt8) -> ChatKey? {
         guard (0x80...0xBF).contains(byte) else {
             // The character is incomplete, and this byte begins something else.
             pending = []
-            return take(byte)
+            return decode(byte)
         }
         pending.append(byte)
         let length = pending[0] >= 0xF0 ? 4 : pending[0] >= 0xE0 ? 3 : 2
@@ -60,7 +60,7 @@ struct ChatKeyDecoder: Sendable {
         return String(validating: pending, as: UTF8.self).map(ChatKey.text) ?? .other
     }
 
-    private mutating func takeSequence(_ byte: UInt8) -> ChatKey? {
+    private mutating func decodeSequence(_ byte: UInt8) -> ChatKey? {
         if pending.count == 1 {
             if byte == UInt8(ascii: "[") || byte == UInt8(ascii: "O") {
                 pending.append(byte)

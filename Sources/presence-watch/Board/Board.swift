@@ -31,17 +31,17 @@ struct Board: Sendable {
     }
 
     /// Applies the values of those of `people` who changed.
-    mutating func take(_ people: [Person], changed: Set<String>) {
+    mutating func apply(_ people: [Person], changed: Set<String>) {
         for person in people where changed.contains(person.user) {
             let row = BoardRow(person)
             byUser[person.user] = row
-            if let arrival = row.arrival { note(arrival, of: row.name) }
+            if let arrival = row.arrival { record(arrival, of: row.name) }
         }
         rows = byUser.values.sorted { $0.precedes($1) }
         staleSince = rows.compactMap { $0.freshness?.staleSince }.min()
     }
 
-    mutating func take(_ news: Typing) {
+    mutating func apply(_ news: Typing) {
         let former = conversations.updateValue(news, forKey: news.conversation)
         typing = [:]
         for conversation in conversations.values.sorted(by: { $0.conversation < $1.conversation }) {
@@ -49,15 +49,17 @@ struct Board: Sendable {
         }
         // The user who changed is only known from the difference.
         let difference = Set(news.users).symmetricDifference(former?.users ?? [])
-        if let arrival = news.arrival, let who = difference.min() { note(arrival, of: byUser[who]?.name ?? Label(who)) }
+        if let arrival = news.arrival, let who = difference.min() {
+            record(arrival, of: byUser[who]?.name ?? Label(who))
+        }
     }
 
-    mutating func take(_ state: ConnectionState, at now: Date) {
+    mutating func apply(_ state: ConnectionState, at now: Date) {
         connection = (state, now)
         if state.isConnected { hasConnected = true }
     }
 
-    private mutating func note(_ arrival: Arrival, of name: Label) {
+    private mutating func record(_ arrival: Arrival, of name: Label) {
         guard newest.map({ $0.arrival.receivedAt < arrival.receivedAt }) ?? true else { return }
         newest = NewestChange(name: name, arrival: arrival)
     }

@@ -29,7 +29,7 @@ struct Table: Sendable {
             let id = row.id.width == 0 ? 0 : max(2, row.id.width)
             natural[.name] = max(natural[.name]!, min(row.name.width, Self.mostOfName))
             natural[.id] = max(natural[.id] ?? 0, min(id, Self.mostOfID))
-            natural[.text] = max(natural[.text]!, min(Self.note(on: row, board).width, Self.mostOfText))
+            natural[.text] = max(natural[.text]!, min(Self.remark(on: row, board).width, Self.mostOfText))
             natural[.devices] = max(natural[.devices]!, min(row.devices.width, Self.mostOfDevices))
         }
         columns = Columns(natural: natural, width: width)
@@ -69,7 +69,7 @@ struct Table: Sendable {
         case .status: return status(row)
         case .since: return (Label(since(row)), row.isHere ? .plain : .grey)
         case .text:
-            if isTyping(row) { return (Self.note(on: row, board), .typing) }
+            if isTyping(row) { return (Self.remark(on: row, board), .typing) }
             return (row.text, .plain)
         case .devices: return (row.devices, .grey)
         case .delay: return (Label(row.arrival?.latency.shortText ?? ""), .grey)
@@ -101,7 +101,7 @@ struct Table: Sendable {
     private func isTyping(_ row: BoardRow) -> Bool { board.typing[row.user] != nil }
 
     /// Typing, with its place, followed by the status text.
-    private static func note(on row: BoardRow, _ board: Board) -> Label {
+    private static func remark(on row: BoardRow, _ board: Board) -> Label {
         guard let places = board.typing[row.user] else { return row.text }
         let place = board.watchesSeveralConversations ? " in \(places.joined(separator: ", "))" : ""
         return Label(row.text.width == 0 ? "typing\(place)…" : "typing\(place)…  \(row.text.text)")

@@ -13,11 +13,11 @@ struct KeyDecoder: Sendable {
     private static let longest = 16
     private static let escape: UInt8 = 0x1B
 
-    mutating func take(_ bytes: some Sequence<UInt8>) -> [Key] {
-        bytes.compactMap { take($0) }
+    mutating func decode(_ bytes: some Sequence<UInt8>) -> [Key] {
+        bytes.compactMap { decode($0) }
     }
 
-    private mutating func take(_ byte: UInt8) -> Key? {
+    private mutating func decode(_ byte: UInt8) -> Key? {
         switch pending.count {
         case 0 where byte == Self.escape:
             pending = [byte]

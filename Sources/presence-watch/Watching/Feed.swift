@@ -21,8 +21,8 @@ final class Feed: Audience {
         observer = Observer(watching.subject)
     }
 
-    func take(_ news: News) async -> Outcome? {
-        let failure = observer.take(news)
+    func handle(_ news: News) async -> Outcome? {
+        let failure = observer.handle(news)
         let now = observer.serverTime.now
         let lines: [String]
         switch news {

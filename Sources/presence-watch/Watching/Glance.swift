@@ -26,8 +26,8 @@ final class Glance: Audience {
         observer = Observer(watching.subject)
     }
 
-    func take(_ news: News) async -> Outcome? {
-        if let failure = observer.take(news) { return .failed(failure) }
+    func handle(_ news: News) async -> Outcome? {
+        if let failure = observer.handle(news) { return .failed(failure) }
         let now = observer.serverTime.now
         switch news {
         case .people(let roster): people = roster.people

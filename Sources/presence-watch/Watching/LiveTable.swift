@@ -42,17 +42,17 @@ final class LiveTable: Audience {
         return outcome
     }
 
-    func take(_ news: News) async -> Outcome? {
-        if case .terminal(let event) = news { return take(event) }
-        if let failure = observer.take(news) { return .failed(failure) }
+    func handle(_ news: News) async -> Outcome? {
+        if case .terminal(let event) = news { return handle(event) }
+        if let failure = observer.handle(news) { return .failed(failure) }
         drawSoon()
         return nil
     }
 
-    private func take(_ event: TerminalEvent) -> Outcome? {
+    private func handle(_ event: TerminalEvent) -> Outcome? {
         switch event {
         case .keys(let bytes):
-            for key in keys.take(bytes) {
+            for key in keys.decode(bytes) {
                 switch key {
                 case .quit: return .done
                 case .redraw: canvas.forget()

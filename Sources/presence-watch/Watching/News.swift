@@ -16,5 +16,5 @@ enum News: Sendable {
 @MainActor
 protocol Audience: AnyObject, Sendable {
     /// Handles an event; returns an outcome to end.
-    func take(_ news: News) async -> Outcome?
+    func handle(_ news: News) async -> Outcome?
 }

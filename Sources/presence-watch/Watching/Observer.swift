@@ -16,10 +16,10 @@ struct Observer: Sendable {
     }
 
     /// Handles an event.
-    mutating func take(_ news: News) -> Failure? {
+    mutating func handle(_ news: News) -> Failure? {
         switch news {
         case .people(let roster):
-            board.take(roster.people, changed: roster.changed)
+            board.apply(roster.people, changed: roster.changed)
         case .typing(let typing):
             if let error = typing.refusal {
                 let sentence =
@@ -28,10 +28,10 @@ struct Observer: Sendable {
                 return Failure(.refused, sentence)
             }
             heardConversations.insert(typing.conversation)
-            board.take(typing)
+            board.apply(typing)
         case .connection(let state, let time):
             serverTime = time
-            board.take(state, at: time.now)
+            board.apply(state, at: time.now)
             return Failure(
                 state, hasConnected: board.hasConnected, tokenIsRenewable: subject.token.isRenewable,
                 address: subject.address.shortText)

@@ -18,18 +18,18 @@ struct Watching: Sendable {
     func run(_ audience: any Audience, terminal: AsyncStream<TerminalEvent>) async -> Outcome {
         await withTaskGroup(of: Outcome?.self) { group in
             group.addTask {
-                await tell(audience, of: client.connectionStates) {
+                await forward(audience, of: client.connectionStates) {
                     .connection($0, await client.serverTime)
                 }
             }
-            group.addTask { await tell(audience, of: client.roster(of: subject.users)) { .people($0) } }
+            group.addTask { await forward(audience, of: client.roster(of: subject.users)) { .people($0) } }
             for conversation in Set(subject.conversations) {
-                group.addTask { await tell(audience, of: client.typing(in: conversation)) { .typing($0) } }
+                group.addTask { await forward(audience, of: client.typing(in: conversation)) { .typing($0) } }
             }
-            group.addTask { await tell(audience, of: terminal) { .terminal($0) } }
+            group.addTask { await forward(audience, of: terminal) { .terminal($0) } }
             group.addTask {
                 while (try? await Task.sleep(for: .seconds(1))) != nil {
-                    if let outcome = await audience.take(.tick) { return outcome }
+                    if let outcome = await audience.handle(.tick) { return outcome }
                 }
                 return nil
             }
@@ -42,11 +42,11 @@ struct Watching: Sendable {
         }
     }
 
-    private func tell<Source: AsyncSequence & Sendable>(
+    private func forward<Source: AsyncSequence & Sendable>(
         _ audience: any Audience, of source: Source, as news: @Sendable (Source.Element) async -> News
     ) async -> Outcome? where Source.Failure == Never {
         for await element in source {
-            if let outcome = await audience.take(await news(element)) { return outcome }
+            if let outcome = await audience.handle(await news(element)) { return outcome }
         }
         return nil
     }

@@ -106,7 +106,7 @@ struct ServeCommand: AsyncParsableCommand {
             let line = "listening on \(scheme)://\(Self.urlHost(configuration.host)):\(port)/v1/ws"
             manager?.ready(status: line)
             // Runs until the process ends, because the loops answer until then.
-            Task { await manager?.keepAlive { await daemon.answer() } }
+            Task { await manager?.keepAlive { await daemon.ping() } }
             // The server runs anyway, because the caller may not need the line.
             if !StandardOutput.write(line + "\n") {
                 logger.warning("standard output cannot be written", metadata: ["line": "\(line)"])

@@ -51,7 +51,7 @@ struct TopCommand: AsyncParsableCommand {
             url ?? Self.place(of: configuration), secretIn: url == nil ? configuration.dataPath : dataDir)
         var board = TopBoard(TopRow.all(outboxBytes: configuration.limits.outboxBytes))
         let isLive = !once && isatty(STDOUT_FILENO) == 1
-        if isLive { try await follow(reader, &board) } else { try await printOnce(reader, &board) }
+        if isLive { try await refresh(reader, &board) } else { try await printOnce(reader, &board) }
     }
 
     /// The address on this machine of the server with a configuration.
@@ -77,7 +77,7 @@ struct TopCommand: AsyncParsableCommand {
     }
 
     /// On the terminal's other screen, until a signal.
-    private func follow(_ reader: TopReader, _ board: inout TopBoard) async throws {
+    private func refresh(_ reader: TopReader, _ board: inout TopBoard) async throws {
         let (turns, turn) = AsyncStream<Void>.makeStream(bufferingPolicy: .bufferingNewest(1))
         let signals = ProcessSignals([SIGINT, SIGTERM, SIGHUP]) { _ in turn.finish() }
         let ticker = Task {

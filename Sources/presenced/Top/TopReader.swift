@@ -52,11 +52,11 @@ struct TopReader {
     /// Users and shards of all servers, if the console has them; and the version.
     func facts(_ version: String?) async -> String {
         var facts: [String] = []
-        if let totals: Totals = await ask("/v1/console/totals") {
+        if let totals: Totals = await fetch("/v1/console/totals") {
             let users = totals.shards.reduce(0) { $0 + $1.users }
             facts.append("\(TopRow.whole(Double(users))) \(users == 1 ? "user" : "users") here")
         }
-        if let all: Servers = await ask("/v1/console/servers") {
+        if let all: Servers = await fetch("/v1/console/servers") {
             let live = all.servers.count { $0.state == "live" }
             facts.append("\(live) of \(all.servers.count) shards of all servers live")
         }
@@ -64,7 +64,7 @@ struct TopReader {
         return facts.joined(separator: " · ")
     }
 
-    private func ask<Answer: Decodable>(_ path: String) async -> Answer? {
+    private func fetch<Answer: Decodable>(_ path: String) async -> Answer? {
         guard let secret, let user = UserID("presenced-top") else { return nil }
         let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
         guard

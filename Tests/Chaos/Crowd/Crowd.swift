@@ -39,7 +39,7 @@ struct Crowd {
             } else if let name = order.follow {
                 members[name]?.follow(order.conversation ?? "")
             } else if let name = order.say {
-                members[name]?.say(order)
+                members[name]?.send(order)
             }
         }
     }

@@ -61,7 +61,7 @@ final class Member: Sendable {
     }
 
     /// Sends a message, with a connection or without: it is stored, and sent when possible.
-    func say(_ order: Order) {
+    func send(_ order: Order) {
         Task { [messages, name] in
             let message = Message(
                 id: order.message ?? "", conversationId: order.conversation ?? "", senderId: name,

@@ -32,10 +32,10 @@ struct Bench {
     }
 
     /// Connects the network.
-    func reach() { transport.answer { [server] in server.handle($0) } }
+    func reach() { transport.respond { [server] in server.handle($0) } }
 
     /// Disconnects the network.
-    func goOffline() { transport.answer { _ in throw HTTPFailure("offline", wasSent: false) } }
+    func goOffline() { transport.respond { _ in throw HTTPFailure("offline", wasSent: false) } }
 
     /// Launches the app.
     func launch() -> PresenceAccount {

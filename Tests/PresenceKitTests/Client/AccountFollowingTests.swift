@@ -14,7 +14,7 @@ import Testing
     private let client: PresenceClient
 
     init() {
-        transport.answer { request in
+        transport.respond { request in
             guard request.method == "POST" else { return HTTPResponse(status: 204) }
             let body = try JSONSerialization.jsonObject(with: request.body ?? Data()) as? [String: Any]
             let user = (body?["email"] as? String ?? body?["refreshToken"] as? String ?? "").prefix(1)
@@ -104,7 +104,7 @@ import Testing
 
     @Test func `without a network there is no token, which is independent of the sign-in`() async throws {
         try await signIn("a")
-        transport.answer { _ in throw HTTPFailure("offline", wasSent: false) }
+        transport.respond { _ in throw HTTPFailure("offline", wasSent: false) }
         await account.end(access: "a-token")
         client.connect()
         await states { if case .reconnecting = $0 { true } else { false } }

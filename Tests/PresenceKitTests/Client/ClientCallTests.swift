@@ -14,10 +14,10 @@ import Testing
         async let bob = client.person("bob")
         let server = await dialler.next()
         await server.welcome()
-        try await answer(server, .online("bob", 1, name: "Bob"))
+        try await reply(server, .online("bob", 1, name: "Bob"))
         #expect(try await bob?.displayName == "Bob")
         async let zed = client.person("zed")
-        try await answer(server, .unknown("zed"))
+        try await reply(server, .unknown("zed"))
         #expect(try await zed == nil)
     }
 
@@ -26,7 +26,7 @@ import Testing
         async let people = client.people(["cy", "zed", "bob", "cy"])
         let server = await dialler.next()
         await server.welcome()
-        let asked = try await answer(server, .online("bob", 1), .unknown("zed"), .online("cy", 1))
+        let asked = try await reply(server, .online("bob", 1), .unknown("zed"), .online("cy", 1))
         #expect(asked == ["cy", "zed", "bob"])
         #expect(try await people.map(\.user) == ["cy", "bob"])
     }
@@ -36,7 +36,7 @@ import Testing
         async let live = client.people(["bob"])
         let server = await dialler.next()
         await server.welcome()
-        try await answer(server, .online("bob", 1, name: "Bob"))
+        try await reply(server, .online("bob", 1, name: "Bob"))
         #expect(try await live.first?.freshness == .live)
         server.end(code: 4006)
         var states = client.connectionStates.makeAsyncIterator()
@@ -80,13 +80,13 @@ import Testing
         let statusMessage = try #require(await server.message())
         #expect(
             statusMessage.body == .status(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000)))
-        server.say(.ok(id: try #require(statusMessage.id)))
+        server.deliver(.ok(id: try #require(statusMessage.id)))
         #expect(try await status == .saved)
 
         async let profile = client.updateProfile(displayName: "Ana", photoURL: nil)
         let profileMessage = try #require(await server.message())
         #expect(profileMessage.body == .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
-        server.say(.profileUpdated(id: profileMessage.id, Profile(version: 1, displayName: "Ana")))
+        server.deliver(.profileUpdated(id: profileMessage.id, Profile(version: 1, displayName: "Ana")))
         guard case .saved(let saved) = try await profile else {
             Issue.record("not saved")
             return
@@ -95,12 +95,12 @@ import Testing
 
         async let conversation = client.createConversation(with: ["bob"])
         let conversationMessage = try #require(await server.message())
-        server.say(.conversationCreated(id: conversationMessage.id, .init(id: "c1", participants: ["ana", "bob"])))
+        server.deliver(.conversationCreated(id: conversationMessage.id, .init(id: "c1", participants: ["ana", "bob"])))
         #expect(try await conversation.participants == ["ana", "bob"])
 
         client.startTyping(in: "c1")
         let typingMessage = try #require(await server.message())
-        server.say(.ok(id: try #require(typingMessage.id)))
+        server.deliver(.ok(id: try #require(typingMessage.id)))
         time.advance(by: .seconds(3))
         #expect(await server.message()?.body == .typing(conversation: "c1", typing: true))
         client.stopTyping(in: "c1")
@@ -114,7 +114,7 @@ import Testing
         await server.welcome()
         async let outcome = Task { try await client.updateProfile(displayName: "Ana") }.result
         let message = try #require(await server.message())
-        server.say(.refusal(message.id, .validationFailed, field: "displayName", reason: "not_a_name"))
+        server.deliver(.refusal(message.id, .validationFailed, field: "displayName", reason: "not_a_name"))
         guard case .failure(let error) = await outcome, let error = error as? PresenceError else {
             Issue.record("no error")
             return
@@ -166,19 +166,19 @@ import Testing
         await second.welcome()
         let again = try #require(await second.message())
         #expect(again.body == .createConversation(participants: ["bob"], key: key))
-        second.say(.conversationCreated(id: again.id, .init(id: "c1", participants: ["ana", "bob"])))
+        second.deliver(.conversationCreated(id: again.id, .init(id: "c1", participants: ["ana", "bob"])))
         #expect(try await conversation.id == "c1")
 
         async let other = client.createConversation(with: ["bob"])
         let next = try #require(await second.message())
         #expect(next.body != asked, "each call is a conversation of its own")
-        second.say(.conversationCreated(id: next.id, .init(id: "c2", participants: ["ana", "bob"])))
+        second.deliver(.conversationCreated(id: next.id, .init(id: "c2", participants: ["ana", "bob"])))
         #expect(try await other.id == "c2")
 
         async let named = client.createConversation(with: ["bob"], key: "with-bob")
         let message = try #require(await second.message())
         #expect(message.body == .createConversation(participants: ["bob"], key: CreationKey("with-bob")))
-        second.say(.conversationCreated(id: message.id, .init(id: "c3", participants: ["ana", "bob"])))
+        second.deliver(.conversationCreated(id: message.id, .init(id: "c3", participants: ["ana", "bob"])))
         #expect(try await named.id == "c3")
     }
 
@@ -210,7 +210,7 @@ import Testing
         client.enterForeground()
         let probe = await server.message()
         #expect(probe?.body == .activity(.active))
-        server.say(.ok(id: probe?.id ?? 0))
+        server.deliver(.ok(id: probe?.id ?? 0))
         client.reconnectNow()
         #expect(await server.next() == .abort)
         await dialler.next().welcome()
@@ -253,20 +253,20 @@ import Testing
         await server.welcome()
         let message = try #require(await server.message())
         #expect(message.body == .updateProfile(ProfileChanges(displayName: .set("Ana"))))
-        server.say(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
+        server.deliver(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
         while let changes = await kept.next(), changes.waiting != nil {}
     }
 
     // MARK: Steps
 
     @discardableResult
-    private func answer(_ server: ScriptedConnection, _ people: UserSnapshot...) async throws -> [UserID] {
+    private func reply(_ server: ScriptedConnection, _ people: UserSnapshot...) async throws -> [UserID] {
         let message = try #require(await server.message())
         guard case .get(let users) = message.body else {
             Issue.record("no get: \(message)")
             return []
         }
-        server.say(.users(id: message.id, people, more: false))
+        server.deliver(.users(id: message.id, people, more: false))
         return users
     }
 

@@ -17,7 +17,7 @@ import Testing
         let server = await dialler.next()
         server.accept()
         let connect = await server.message()
-        server.say(.refusal(connect?.id, .unauthorized))
+        server.deliver(.refusal(connect?.id, .unauthorized))
         server.end(code: 4001)
         var state = await states.next()
         while let each = state, !each.isClosed {
@@ -36,7 +36,7 @@ import Testing
         client.connect()
         let server = await dialler.next()
         await server.welcome()
-        server.say(.tokenExpiring(expiresIn: 60_000))
+        server.deliver(.tokenExpiring(expiresIn: 60_000))
         let call = Task { try await client.setStatus(.busy) }
         #expect(await server.message()?.body == .status(.init(status: .busy)))
         call.cancel()
@@ -112,7 +112,7 @@ import Testing
         time.advance(by: .milliseconds(250))
         let second = await dialler.next()
         #expect(await second.welcome()?.token == "token 2")
-        second.say(.tokenExpiring(expiresIn: 60_000))
+        second.deliver(.tokenExpiring(expiresIn: 60_000))
         #expect(await second.message()?.body == .refresh(token: "token 3"))
     }
 
@@ -127,7 +127,7 @@ import Testing
         client.connect()
         let server = await dialler.next()
         #expect(await server.welcome()?.token == "kept")
-        server.say(.tokenExpiring(expiresIn: 60_000))
+        server.deliver(.tokenExpiring(expiresIn: 60_000))
         #expect(await server.message()?.body == .refresh(token: "new"))
         await client.signOut()
         client.connect()

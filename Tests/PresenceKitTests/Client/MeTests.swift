@@ -20,12 +20,12 @@ import Testing
         let visibility = try #require(await server.message())
         #expect(visibility.body == .getVisibility)
         #expect(await server.subscribe(.online("ana", 4, name: "Ana")) == ["ana"])
-        server.say(
+        server.deliver(
             .visibility(
                 id: visibility.id,
                 VisibilityLists(visibility: .init(presence: .contacts), contacts: ["bob"], blocks: []),
                 more: true))
-        server.say(
+        server.deliver(
             .visibility(
                 id: visibility.id,
                 VisibilityLists(visibility: .init(presence: .contacts), contacts: ["cy"], blocks: ["eve"]),
@@ -36,9 +36,9 @@ import Testing
         #expect(me?.visibility == MyAudiences(presence: .contacts, contactsCount: 2, blockedCount: 1))
 
         // A change by another device of the user.
-        server.say(.ownVisibility(OwnVisibility(visibility: .init(presence: .nobody), contacts: 2, blocks: 1)))
-        server.say(.ownStatus(PresenceProtocol.OwnStatus(status: .busy, text: "lunch")))
-        server.say(.event("ana", 9, name: "Ana Silva"))
+        server.deliver(.ownVisibility(OwnVisibility(visibility: .init(presence: .nobody), contacts: 2, blocks: 1)))
+        server.deliver(.ownStatus(PresenceProtocol.OwnStatus(status: .busy, text: "lunch")))
+        server.deliver(.event("ana", 9, name: "Ana Silva"))
         while me?.profile?.displayName != "Ana Silva" { me = await loop.next() }
         #expect(me?.visibility?.presence == .nobody && me?.status?.text == "lunch")
         #expect(await client.me == me)
@@ -110,7 +110,7 @@ import Testing
                     .typing(conversation: "c1", typing: false), .activity(.active),
                     .status(StatusChange(status: .busy)),
                 ])
-            server.say(.ok(id: id ?? 0))
+            server.deliver(.ok(id: id ?? 0))
             #expect(try await status == .saved)
         }
     }
@@ -147,6 +147,6 @@ import Testing
 extension PresenceClient {
     /// Why its loops get no new values.
     var connectionProblem: PresenceError? {
-        get async { await runner.look { $0.link.closingProblem } }
+        get async { await runner.inspect { $0.link.closingProblem } }
     }
 }

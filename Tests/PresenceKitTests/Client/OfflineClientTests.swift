@@ -66,7 +66,7 @@ import Testing
         #expect(await server.welcome()?.device?.id?.string == device)
         let message = try #require(await server.message())
         #expect(message.body == .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
-        server.say(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
+        server.deliver(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
         for await pending in client.pendingProfileUpdates where pending.waiting == nil { break }
     }
 
@@ -87,7 +87,7 @@ import Testing
         #expect(await server.welcome()?.status == nil, "the token names nobody")
         let message = try #require(await server.message())
         #expect(message.body == .status(StatusChange(status: .invisible, text: .set("gone"))))
-        server.say(.ok(id: try #require(message.id)))
+        server.deliver(.ok(id: try #require(message.id)))
         while try await !storage.writes.load().writes.isEmpty { await Task.yield() }
     }
 

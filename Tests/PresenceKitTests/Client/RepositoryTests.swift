@@ -19,8 +19,8 @@ import Testing
         await server.welcome()
         await server.subscribe(.online("bob", 3, name: "Bob"))
         #expect(await loop.next()?.isOnline == true)
-        server.say(.presence(user: "bob", .unknown, at: nil))
-        server.say(.profile(user: "bob", .none, at: nil))
+        server.deliver(.presence(user: "bob", .unknown, at: nil))
+        server.deliver(.profile(user: "bob", .none, at: nil))
         var bob = await loop.next()
         while bob?.isOnline == true { bob = await loop.next() }
         while bob?.displayName != "" { bob = await loop.next() }
@@ -45,7 +45,7 @@ import Testing
         await server.welcome()
         let message = try #require(await server.message())
         #expect(message.body == .get(users: ["bob", "cy"]))
-        server.say(.users(id: message.id, [.online("bob", 1, name: "Bob"), .unknown("cy")], more: false))
+        server.deliver(.users(id: message.id, [.online("bob", 1, name: "Bob"), .unknown("cy")], more: false))
         let users = try await found
         #expect(users.map(\.id) == ["bob"] && users.missing == ["no id", "cy"])
     }
@@ -58,10 +58,10 @@ import Testing
         let message = try #require(await server.message())
         #expect(
             message.body == .updateProfile(ProfileChanges(photoURL: .remove, timezone: .remove, locale: .remove)))
-        server.say(.profileUpdated(id: message.id, Profile(version: 1)))
+        server.deliver(.profileUpdated(id: message.id, Profile(version: 1)))
         let get = try #require(await server.message())
         #expect(get.body == .get(users: ["ana"]))
-        server.say(.users(id: get.id, [.online("ana", 2)], more: false))
+        server.deliver(.users(id: get.id, [.online("ana", 2)], more: false))
         guard case .saved(let user) = try await update else {
             Issue.record("not saved")
             return
@@ -77,7 +77,7 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         let message = try #require(await server.message())
-        server.say(.refusal(message.id, .validationFailed, field: "displayName"))
+        server.deliver(.refusal(message.id, .validationFailed, field: "displayName"))
         let refusal = await refusals.next()
         #expect(refusal?.code == .validationFailed && refusal?.field == "displayName")
         #expect(refusal?.localizedDescription == "This name cannot be used.")
@@ -93,7 +93,7 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         let message = try #require(await server.message())
-        server.say(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
+        server.deliver(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
         while await pending.next() == true {}
     }
 
@@ -104,10 +104,10 @@ import Testing
         await server.subscribe(.online("bob", 3))
         while await online.next() == false {}
         // Away counts as online: the next element is of the status after it.
-        server.say(.event("bob", 4, .away))
+        server.deliver(.event("bob", 4, .away))
         var people = client.presence(of: "bob").makeAsyncIterator()
         while await people.next()?.version != 4 {}
-        server.say(.event("bob", 5, .offline))
+        server.deliver(.event("bob", 5, .offline))
         #expect(await online.next() == false)
     }
 

@@ -21,7 +21,7 @@ import Testing
         await server.welcome()
         #expect(await server.subscribe(.online("bob", 1)) == ["bob"])
         #expect(await first?.isOnline == true)
-        server.say(.event("bob", 2, .busy))
+        server.deliver(.event("bob", 2, .busy))
         let second = await loop.next()
         #expect(second?.status == .busy)
         #expect(second?.freshness == .live)
@@ -35,7 +35,7 @@ import Testing
         await server.subscribe(.online("bob", 1))
         _ = await first
         var fast = client.presence(of: "bob").makeAsyncIterator()
-        for version in 2...50 { server.say(.event("bob", Int64(version))) }
+        for version in 2...50 { server.deliver(.event("bob", Int64(version))) }
         while let bob = await fast.next(), bob.version < 50 {}
         #expect(await loop.next()?.version == 50)
     }
@@ -70,7 +70,7 @@ import Testing
         task.cancel()
         #expect(await task.value <= 1)
         // The remaining loop is the last one.
-        server.say(.event("bob", 2))
+        server.deliver(.event("bob", 2))
         #expect(await loop.next()?.version == 2)
     }
 
@@ -106,7 +106,7 @@ import Testing
         async let first = loop.next()
         #expect(await server.subscribe(.online("bob", 1), .unknown("cy")) == ["bob", "cy"])
         #expect(await first?.users == ["bob", "cy"])
-        server.say(.event("cy", 4, .away))
+        server.deliver(.event("cy", 4, .away))
         let second = await loop.next()
         #expect(second?.changed == ["cy"])
         #expect(second?["cy"]?.presence.status == .away)

@@ -46,9 +46,9 @@ import Testing
             while true {
                 guard case .message(let message) = await server.next() else { return }
                 switch message.body {
-                case .get(let users): server.say(.users(id: message.id, users.map(snapshot), more: false))
+                case .get(let users): server.deliver(.users(id: message.id, users.map(snapshot), more: false))
                 case .subscribe(let subscribe):
-                    server.say(
+                    server.deliver(
                         .subscribed(
                             id: message.id, users: subscribe.users.map(snapshot),
                             conversations: subscribe.conversations.map {
@@ -58,11 +58,11 @@ import Testing
                 case .updateProfile(let changes):
                     profile.version += 1
                     if case .set(let name) = changes.displayName { profile.displayName = name }
-                    server.say(.profileUpdated(id: message.id, profile))
+                    server.deliver(.profileUpdated(id: message.id, profile))
                 case .getVisibility:
-                    server.say(.visibility(id: message.id, VisibilityLists(), more: false))
+                    server.deliver(.visibility(id: message.id, VisibilityLists(), more: false))
                 case .disconnect: return
-                default: if let id = message.id { server.say(.ok(id: id)) }
+                default: if let id = message.id { server.deliver(.ok(id: id)) }
                 }
             }
         }

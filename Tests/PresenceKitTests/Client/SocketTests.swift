@@ -32,7 +32,7 @@ import WebSockets
             let peer = await server.welcome()
             #expect(await server.subscribe(.online("bob", 1))?.users == ["bob"])
             #expect(await first?.isOnline == true)
-            server.say(.event("bob", 2, .busy, at: Int64(Date().timeIntervalSince1970 * 1_000)), to: peer)
+            server.send(.event("bob", 2, .busy, at: Int64(Date().timeIntervalSince1970 * 1_000)), to: peer)
             let busy = await loop.next()
             #expect(busy?.status == .busy)
             let latency = try #require(busy?.changeLatency)
@@ -197,14 +197,14 @@ import WebSockets
                 let halves = [subscribe.users.prefix(500), subscribe.users.suffix(500)]
                 for (index, half) in halves.enumerated() {
                     let answer = half.map { UserSnapshot.online($0, 1, name: "somebody") }
-                    server.say(
+                    server.send(
                         .subscribed(id: message.id, users: answer, conversations: [], more: index == 0), to: peer)
                 }
             }
             var roster = await first
             while roster?.isComplete == false { roster = await loop.next() }
             #expect(roster?.online.count == 10_000)
-            server.say(.event("user-77", 2, .offline), to: peer)
+            server.send(.event("user-77", 2, .offline), to: peer)
             repeat { roster = await loop.next() } while roster?["user-77"]?.isOnline == true
             #expect(roster?.online.count == 9_999)
             await client.disconnect()

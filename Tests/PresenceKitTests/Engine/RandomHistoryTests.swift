@@ -35,7 +35,7 @@ private struct History {
         random = SeededGenerator(state: seed)
         bench = Bench(random: 0.3)
         bench.handle(.connect)
-        settle()
+        perform()
     }
 
     // MARK: Events
@@ -50,19 +50,19 @@ private struct History {
         case 42..<66: if let input = server.deliver() { handle(input) }
         case 66..<72: open(user)
         case 72..<77: close()
-        case 77..<87: look()
+        case 77..<87: read()
         case 87..<91: pass(.milliseconds(Int.random(in: 1...2_000, using: &random)))
         case 91..<93: server.toggleStale()
         case 93..<95: breakDown()
         case 95..<96:
             bench.handle(.reconnect)
-            settle()
+            perform()
         case 96..<97:
             bench.handle(Bool.random(using: &random) ? .background : .foreground)
-            settle()
+            perform()
         default:
             calls.insert(bench.call(.get([user, Self.users[0]])))
-            settle()
+            perform()
         }
     }
 
@@ -73,14 +73,14 @@ private struct History {
         ]
         let topic = topics.randomElement(using: &random)!
         loops[bench.open(topic)] = (topic, [:])
-        settle()
+        perform()
     }
 
     private mutating func close() {
         guard let loop = loops.keys.sorted(by: { $0.number < $1.number }).randomElement(using: &random) else { return }
         loops[loop] = nil
         bench.close(loop)
-        settle()
+        perform()
     }
 
     private mutating func breakDown() {
@@ -95,16 +95,16 @@ private struct History {
 
     private mutating func pass(_ duration: Duration) {
         bench.pass(duration)
-        settle()
+        perform()
     }
 
     private mutating func handle(_ input: Input) {
         bench.handle(input)
-        settle()
+        perform()
     }
 
     /// Performs the engine's directives, and their consequences.
-    private mutating func settle() {
+    private mutating func perform() {
         var directives = bench.directives
         while !directives.isEmpty {
             var inputs: [Input] = []
@@ -116,7 +116,7 @@ private struct History {
                     inputs.append(.opened(attempt))
                 case .send(let bytes):
                     if let message = try? ClientMessage.decode(bytes) {
-                        server.hear(message)
+                        server.receive(message)
                     } else {
                         Issue.record("\(bytes)")
                     }
@@ -142,11 +142,11 @@ private struct History {
     // MARK: Observing
 
     /// Lets some loops read.
-    private mutating func look() {
-        for loop in loops.keys.sorted(by: { $0.number < $1.number }) where Bool.random(using: &random) { look(loop) }
+    private mutating func read() {
+        for loop in loops.keys.sorted(by: { $0.number < $1.number }) where Bool.random(using: &random) { read(loop) }
     }
 
-    private mutating func look(_ loop: ObserverID) {
+    private mutating func read(_ loop: ObserverID) {
         let stale = Freshness.stale(since: .distantPast)
         switch loops[loop]!.topic {
         case .presence(let user):
@@ -178,7 +178,7 @@ private struct History {
             pass(.milliseconds(100))
             if let line = server.line { handle(.alive(line.attempt)) }
         }
-        for loop in loops.keys { look(loop) }
+        for loop in loops.keys { read(loop) }
     }
 
     func check() {

@@ -12,8 +12,8 @@ import Testing
         private(set) var names: [Int] = []
         private(set) var answered: Set<Int> = []
 
-        func hear(_ name: Int) { names.append(name) }
-        func answer(_ name: Int) { answered.insert(name) }
+        func record(_ name: Int) { names.append(name) }
+        func recordAnswer(_ name: Int) { answered.insert(name) }
     }
 
     @Test(arguments: [1, 2, 3, 4, 5, 6] as [UInt64])
@@ -61,12 +61,12 @@ import Testing
                 guard peer == present, case .set(let name) = changes.displayName, let number = Int(name) else {
                     continue
                 }
-                await heard.hear(number)
+                await heard.record(number)
                 if Int.random(in: 0..<8, using: &random) == 0 {
                     server.abort(peer)
                 } else {
-                    await heard.answer(number)
-                    server.say(.profileUpdated(id: message.id, Profile(version: 1, displayName: name)), to: peer)
+                    await heard.recordAnswer(number)
+                    server.send(.profileUpdated(id: message.id, Profile(version: 1, displayName: name)), to: peer)
                 }
             default: break
             }

@@ -24,7 +24,7 @@ struct ModelServer {
 
     mutating func open(_ attempt: Attempt) { line = Line(attempt: attempt) }
     mutating func drop() { line = nil }
-    mutating func hear(_ message: ClientMessage) { line?.toServer.append(message) }
+    mutating func receive(_ message: ClientMessage) { line?.toServer.append(message) }
 
     // MARK: Changes
 
@@ -32,23 +32,23 @@ struct ModelServer {
         lastVersion += 1
         var snapshot = truth(of: user)
         snapshot.presence = Presence(version: lastVersion, status: status, since: lastVersion)
-        tell(snapshot, .presence(user: user, snapshot.presence!, at: lastVersion))
+        publish(snapshot, .presence(user: user, snapshot.presence!, at: lastVersion))
     }
 
     mutating func changeProfile(of user: UserID) {
         lastVersion += 1
         var snapshot = truth(of: user)
         snapshot.profile = .profile(Profile(version: lastVersion, displayName: "\(lastVersion)"))
-        tell(snapshot, .profile(user: user, snapshot.profile!, at: lastVersion))
+        publish(snapshot, .profile(user: user, snapshot.profile!, at: lastVersion))
     }
 
     /// The client may no longer see this user.
     mutating func hide(_ user: UserID) {
-        tell(.unknown(user), .presence(user: user, .unknown, at: nil))
-        tell(.unknown(user), .profile(user: user, .none, at: nil))
+        publish(.unknown(user), .presence(user: user, .unknown, at: nil))
+        publish(.unknown(user), .profile(user: user, .none, at: nil))
     }
 
-    private mutating func tell(_ snapshot: UserSnapshot, _ event: ServerMessage) {
+    private mutating func publish(_ snapshot: UserSnapshot, _ event: ServerMessage) {
         people[snapshot.user] = snapshot
         if line?.subscribed.contains(snapshot.user) == true { line?.toClient.append(event) }
     }

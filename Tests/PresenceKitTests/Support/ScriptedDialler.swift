@@ -84,7 +84,7 @@ final class ScriptedConnection: Transport {
     }
 
     func accept() { report(.opened) }
-    func say(_ message: ServerMessage) { report(.received(message.encoded())) }
+    func deliver(_ message: ServerMessage) { report(.received(message.encoded())) }
     func live() { report(.alive) }
 
     func end(_ end: TransportEnd) {
@@ -104,7 +104,7 @@ final class ScriptedConnection: Transport {
     func welcome(user: UserID = "ana") async -> ClientMessage.Connect? {
         accept()
         guard let message = await message(), case .connect(let connect) = message.body else { return nil }
-        say(
+        deliver(
             .connected(
                 id: message.id,
                 .init(
@@ -117,7 +117,7 @@ final class ScriptedConnection: Transport {
     @discardableResult
     func subscribe(_ snapshots: UserSnapshot...) async -> [UserID] {
         guard let message = await message(), case .subscribe(let subscribe) = message.body else { return [] }
-        say(.subscribed(id: message.id, users: snapshots, conversations: [], more: false))
+        deliver(.subscribed(id: message.id, users: snapshots, conversations: [], more: false))
         return subscribe.users
     }
 }

@@ -87,7 +87,7 @@ final class SocketServer: Sendable {
 
     // MARK: To clients
 
-    func say(_ message: ServerMessage, to peer: Peer) {
+    func send(_ message: ServerMessage, to peer: Peer) {
         send(WebSocketFrame.text(message.encoded()), to: peer)
     }
 
@@ -121,7 +121,7 @@ final class SocketServer: Sendable {
         heartbeat: (Milliseconds, Milliseconds) = (20_000, 10_000)
     ) {
         let now = Int64(Date().timeIntervalSince1970 * 1_000)
-        say(
+        send(
             .connected(
                 id: message.id,
                 .init(
@@ -135,7 +135,7 @@ final class SocketServer: Sendable {
     func subscribe(_ snapshots: UserSnapshot...) async -> ClientMessage.Subscribe? {
         let (peer, message) = await message()
         guard case .subscribe(let subscribe) = message.body else { return nil }
-        say(.subscribed(id: message.id, users: snapshots, conversations: [], more: false), to: peer)
+        send(.subscribed(id: message.id, users: snapshots, conversations: [], more: false), to: peer)
         return subscribe
     }
 

@@ -13,10 +13,10 @@ import Testing
 
     private func truth() -> ChatTruth {
         var truth = ChatTruth(members: [0, 1])
-        _ = truth.take(ChatTruth.Sent(id: "a", from: 0, text: "x"), seq: 1)
-        _ = truth.take(ChatTruth.Sent(id: "b", from: 1, text: "y"), seq: 2)
-        truth.take(Chat.Marks(delivered: 1, read: 0), of: 0)
-        truth.take(Chat.Marks(delivered: 1, read: 2), of: 1)
+        _ = truth.record(ChatTruth.Sent(id: "a", from: 0, text: "x"), seq: 1)
+        _ = truth.record(ChatTruth.Sent(id: "b", from: 1, text: "y"), seq: 2)
+        truth.record(Chat.Marks(delivered: 1, read: 0), of: 0)
+        truth.record(Chat.Marks(delivered: 1, read: 2), of: 1)
         return truth
     }
 
@@ -56,7 +56,7 @@ import Testing
 
     @Test func `two messages with one number are one too many`() {
         var truth = self.truth()
-        let wrong = truth.take(ChatTruth.Sent(id: "c", from: 0, text: "x"), seq: 2)
+        let wrong = truth.record(ChatTruth.Sent(id: "c", from: 0, text: "x"), seq: 2)
         #expect(wrong != nil)
     }
 
@@ -69,11 +69,11 @@ import Testing
         }
         var chat = Chat()
         #expect(chat.cursor("c") == #"{"id":"c","after":0}"#)
-        chat.take(try followed(#"{"conversation":"c","messagesVersion":4,"messages":[\#(text(1)),\#(text(2))]}"#))
-        let (third, fifth) = (chat.take(message(3, "m3"), version: 5), chat.take(message(5, "m5"), version: 6))
+        chat.apply(try followed(#"{"conversation":"c","messagesVersion":4,"messages":[\#(text(1)),\#(text(2))]}"#))
+        let (third, fifth) = (chat.apply(message(3, "m3"), version: 5), chat.apply(message(5, "m5"), version: 6))
         #expect(third && !fifth, "4 is missing")
         #expect(chat.cursor("c") == #"{"id":"c","after":3,"messagesVersion":6}"#)
-        chat.take(
+        chat.apply(
             try followed(#"{"conversation":"c","messagesVersion":9,"reset":true,"messages":[\#(text(7)),\#(text(8))]}"#)
         )
         #expect(chat.messages.keys.sorted() == [7, 8] && chat.last == 8)

@@ -10,7 +10,7 @@ import Testing
     private func shown(_ presence: Presence, _ name: String? = nil, version: Int64 = 5) -> Shown {
         let profile = name.map { ProfileRegister.profile(Profile(version: version, displayName: $0)) } ?? .none
         var shown = Shown()
-        shown.take(UserSnapshot(user: bob, presence: presence, profile: profile))
+        shown.apply(UserSnapshot(user: bob, presence: presence, profile: profile))
         return shown
     }
 
@@ -76,8 +76,8 @@ import Testing
 @Suite struct ShownTests {
     @Test func `an event replaces an older register, never a newer one, and always with version 0`() {
         var shown = Shown()
-        func take(_ presence: Presence) -> Bool { shown.take(presence) }
-        func take(_ profile: ProfileRegister) -> Bool { shown.take(profile) }
+        func take(_ presence: Presence) -> Bool { shown.apply(presence) }
+        func take(_ profile: ProfileRegister) -> Bool { shown.apply(profile) }
         let newer = Presence(version: 7, status: .online, since: 1, devices: [.web])
         let older = Presence(version: 6, status: .away, since: 1, devices: [.web])
         #expect(take(newer))
@@ -94,10 +94,10 @@ import Testing
     @Test func `a register that an answer leaves out stays, and one that it has replaces even a newer one`() {
         var shown = Shown()
         #expect(shown.known == nil)
-        _ = shown.take(Presence(version: 7, status: .online, since: 1))
-        _ = shown.take(.profile(Profile(version: 3)))
+        _ = shown.apply(Presence(version: 7, status: .online, since: 1))
+        _ = shown.apply(.profile(Profile(version: 3)))
         let older = Presence(version: 5, status: .away, since: 1)
-        shown.take(UserSnapshot(user: UserID("bob")!, presence: older, profile: nil))
+        shown.apply(UserSnapshot(user: UserID("bob")!, presence: older, profile: nil))
         #expect(shown.presence == older)
         #expect(shown.known == ClientMessage.KnownVersions(presence: 5, profile: 3))
     }

@@ -27,7 +27,7 @@ extension MessageServer {
             state.talks[talk]!.log[place] = stored
         }
         let answer: Object = ["type": "messageUpdated", "id": id, "conversation": talk, "message": stored]
-        let news = isNews ? tell(stored, in: talk, state) + list(talk, state) : []
+        let news = isNews ? publish(stored, in: talk, state) + list(talk, state) : []
         return news + [(peer, answer)]
     }
 

@@ -110,10 +110,10 @@ extension MessageServer {
             ["seq": seq, "version": state.talks[talk]!.version, "from": user, "at": 1_763_712_000_000 + seq]
         ) { $1 }
         state.talks[talk]!.log.append(stored)
-        return tell(stored, in: talk, state) + list(talk, state)
+        return publish(stored, in: talk, state) + list(talk, state)
     }
 
-    static func tell(_ message: Object, in talk: String, _ state: State) -> [Saying] {
+    static func publish(_ message: Object, in talk: String, _ state: State) -> [Saying] {
         state.peers.values.filter { $0.follows.contains(talk) }.map {
             (
                 $0,

@@ -89,7 +89,7 @@ final class MessageServer: Sendable {
                 let version = state.talks[talk]!.version
                 state.talks[talk]!.log[seq - 1]["text"] = text
                 state.talks[talk]!.log[seq - 1]["version"] = version
-                return Self.tell(state.talks[talk]!.log[seq - 1], in: talk, state)
+                return Self.publish(state.talks[talk]!.log[seq - 1], in: talk, state)
             })
     }
 
@@ -102,7 +102,7 @@ final class MessageServer: Sendable {
     }
 
     /// Sends an object to all clients.
-    func tell(_ object: Object) {
+    func publish(_ object: Object) {
         say(state.withLock { $0.peers.values.map { ($0, object) } })
     }
 

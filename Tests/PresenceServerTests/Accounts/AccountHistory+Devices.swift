@@ -52,12 +52,12 @@ struct AccountModel {
     /// The numbers of tokens that were renewed, answered with the newest again, and rejected as reused.
     private(set) var renewed = 0, repeated = 0, reused = 0
 
-    mutating func hear(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+    mutating func record(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
         guard case .success(let value) = answer, let words = value.array, let word = words.first?.string,
             arguments.count > 3
         else { return }
         switch script {
-        case .refreshGrant where word != "FENCED": hearRefresh(arguments, words)
+        case .refreshGrant where word != "FENCED": recordRefresh(arguments, words)
         case .deleteAccount where word == "OK":
             deleted.insert(arguments[3])
             pictures[arguments[3]] = nil
@@ -69,7 +69,7 @@ struct AccountModel {
         }
     }
 
-    private mutating func hearRefresh(_ arguments: [String], _ words: [RedisValue]) {
+    private mutating func recordRefresh(_ arguments: [String], _ words: [RedisValue]) {
         guard let now = Timestamp(arguments[0]), let counter = Int64(arguments[5]) else {
             return faults.append("a refresh with \(arguments)")
         }
@@ -113,11 +113,11 @@ extension AccountHistory {
         let behind = [0, 0, 0, 0, 1, 1, 2, Int64.random(in: 0...newest, using: &random)].randomElement(using: &random)!
         guard let text = known[max(1, newest - behind)], let shown = RefreshToken.read(text)?.token else { return }
         ask("POST", "/v1/sessions/refresh", ["refreshToken": text]) { [unowned self] call in
-            hear(call, of: shown)
+            receive(call, of: shown)
         }
     }
 
-    private func hear(_ call: SimulatedCall, of shown: RefreshToken) {
+    private func receive(_ call: SimulatedCall, of shown: RefreshToken) {
         let (user, grant) = (shown.user.string, shown.grant.string)
         let said = model.said[.init(grant: grant, counter: shown.counter)] ?? []
         switch (call.status, call.reason) {

@@ -36,7 +36,7 @@ final class AccountHistory {
         self.isAboutNames = isAboutNames
         accounts = try AccountWorld(seed: seed, partitions: 8, redis: redis)
         random = SplitMix64(seed &* 77)
-        world.redis.ran = { [weak self] in self?.model.hear($0, $1, $2) }
+        world.redis.ran = { [weak self] in self?.model.record($0, $1, $2) }
     }
 
     func pick<Element>(_ elements: [Element]) -> Element { elements.randomElement(using: &random)! }
@@ -70,10 +70,10 @@ final class AccountHistory {
         default: break
         }
         try world.run(for: Milliseconds.random(in: 1...60, using: &random))
-        hear()
+        receive()
     }
 
-    private func hear() {
+    private func receive() {
         let answered = pending.filter { $0.call.status != nil }
         pending.removeAll { $0.call.status != nil }
         for (call, heard) in answered { heard(call) }
@@ -154,7 +154,7 @@ final class AccountHistory {
     /// Waits until no work is under way.
     func settle() throws {
         try world.run(for: 30_000)
-        hear()
+        receive()
         try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
     }
 

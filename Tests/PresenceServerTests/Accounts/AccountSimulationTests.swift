@@ -122,7 +122,7 @@ import WebSockets
         var guesses = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.guesses)
         for minute in 1...100 {
             let address = try #require(PeerAddress(host: "192.0.2.\(minute)")?.block)
-            #expect(guesses.take(by: address, at: 60_000 * Milliseconds(minute)) == nil)
+            #expect(guesses.charge(by: address, at: 60_000 * Milliseconds(minute)) == nil)
         }
         #expect(guesses.count <= 2)
     }

@@ -16,7 +16,7 @@ import Testing
 
         init(_ answer: @escaping (String) -> MailSender.Outcome) { self.answer = answer }
 
-        func take(_ mail: Mail) -> MailSender.Outcome {
+        func receive(_ mail: Mail) -> MailSender.Outcome {
             asked.append(mail)
             return answer(mail.to)
         }
@@ -36,7 +36,7 @@ import Testing
 
     private func use(_ post: Post) {
         for shard in world.shards {
-            shard.logic.feature(Accounts.self)?.mail.send = { mail in post.take(mail) }
+            shard.logic.feature(Accounts.self)?.mail.send = { mail in post.receive(mail) }
         }
     }
 
@@ -77,7 +77,7 @@ import Testing
         let first = Post { _ in isTaken ? .sent : .later("not now") }
         let post = Post { _ in .sent }
         use(post)
-        world.shards[0].logic.feature(Accounts.self)?.mail.send = { mail in first.take(mail) }
+        world.shards[0].logic.feature(Accounts.self)?.mail.send = { mail in first.receive(mail) }
         try signUp(email)
         var isDead = false
         world.redis.ran = { [unowned world] ran, _, answer in
@@ -88,7 +88,7 @@ import Testing
             world.after(0) {
                 world.shards[0].die()
                 world.replaceShard(at: 0)
-                world.shards[0].logic.feature(Accounts.self)?.mail.send = { mail in post.take(mail) }
+                world.shards[0].logic.feature(Accounts.self)?.mail.send = { mail in post.receive(mail) }
             }
         }
         try world.run(until: "a server has died", within: 10_000) { isDead }
@@ -104,7 +104,7 @@ import Testing
             let logic = shard.logic!
             logic.feature(Accounts.self)?.mail.send = { [unowned logic, unowned shard] mail in
                 await logic.tasks.wait { done in shard.world.after(60_000) { shard.input { _ in done(()) } } }
-                return post.take(mail)
+                return post.receive(mail)
             }
         }
         try signUp(email)

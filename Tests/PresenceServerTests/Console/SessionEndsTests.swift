@@ -10,9 +10,9 @@ import Testing
 
     @Test func `as many as allowed are kept, and one more drops the oldest quarter`() {
         let ends = SessionEnds(most: 8)
-        for number in 1...8 { ends.note("\(number)", of: Self.user(number)) }
+        for number in 1...8 { ends.record("\(number)", of: Self.user(number)) }
         for number in 1...8 { #expect(ends.read(Self.user(number)).ends == ["\(number)"]) }
-        ends.note("again", of: Self.user(8))
+        ends.record("again", of: Self.user(8))
         for number in 1...2 { #expect(ends.read(Self.user(number)).ends.isEmpty) }
         #expect(ends.read(Self.user(3)).ends == ["3"] && ends.read(Self.user(8)).ends == ["8", "again"])
     }
@@ -22,15 +22,15 @@ import Testing
         #expect(ends.read(Self.user(1)).since == nil)
         ends.begin(at: 5)
         ends.begin(at: 7)
-        for number in 1...21 { ends.note("\(number)", of: Self.user(1)) }
+        for number in 1...21 { ends.record("\(number)", of: Self.user(1)) }
         let read = ends.read(Self.user(1))
         #expect(read.ends == (2...21).map(String.init) && read.since == 5)
     }
 
     @Test func `a user with many ends displaces no other user's`() {
         let ends = SessionEnds(most: 30)
-        ends.note("one", of: Self.user(1))
-        for number in 1...1_000 { ends.note("\(number)", of: Self.user(2)) }
+        ends.record("one", of: Self.user(1))
+        for number in 1...1_000 { ends.record("\(number)", of: Self.user(2)) }
         #expect(ends.read(Self.user(1)).ends == ["one"] && ends.read(Self.user(2)).ends.last == "1000")
     }
 

@@ -20,7 +20,7 @@ import Testing
     private static func answer(
         _ trace: Trace, after: Int64 = 0, of name: String = "one", now: Milliseconds = 0
     ) throws -> Answer {
-        try JSONDecoder().decode(Answer.self, from: Data(trace.answer(after: after, of: name, now: now)))
+        try JSONDecoder().decode(Answer.self, from: Data(trace.encode(after: after, of: name, now: now)))
     }
 
     private static func add(_ numbers: ClosedRange<Int>, to trace: Trace, now: Milliseconds) {

@@ -23,7 +23,7 @@ import Testing
     private func redis(_ words: String...) throws -> RedisValue { try talk.world.redis.command(words).get() }
 
     /// Sends a message to a new group of ana, bob and cy.
-    private func sayToAll() throws {
+    private func sendToAll() throws {
         talk.ana.sendText(
             #"{"type":"createConversation","id":700,"participants":["bob","cy"],"name":"All"}"#)
         var group: ConversationID?
@@ -86,7 +86,7 @@ import Testing
     @Test func `a damaged list of one user's pushes does not stop those of others`() throws {
         _ = try redis("DEL", partitions.keys(of: bob).pushed(bob))
         _ = try redis("SET", partitions.keys(of: bob).pushed(bob), "x")
-        try sayToAll()
+        try sendToAll()
         try talk.world.run(until: "cy is told of", within: 20_000) {
             talk.webhooks.calls("push.due", of: "cy").count == 1
         }
@@ -121,7 +121,7 @@ import Testing
         try talk.world.run(until: "cy's device is registered") { call.status == 204 }
         // Both wait in one queue.
         talk.answer(.failed("status 503", retryAfter: 0))
-        try sayToAll()
+        try sendToAll()
         try talk.world.run(until: "both were tried", within: 20_000) { Set(talk.handed.map(\.user)).count == 2 }
         _ = try redis("DEL", partitions.keys(of: bob).devices(bob))
         _ = try redis("SET", partitions.keys(of: bob).devices(bob), "x")
@@ -146,7 +146,7 @@ import Testing
         _ = try redis("DEL", key)
         _ = try redis("SET", key, "x")
         talk.world.redis.refuse = { _, _ in nil }
-        try sayToAll()
+        try sendToAll()
         try talk.world.run(until: "bob is told of the other", within: 60_000) { talk.pushes.count == 1 }
         try expectNothingWaits()
     }

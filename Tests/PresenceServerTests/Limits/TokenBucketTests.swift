@@ -13,7 +13,7 @@ import Testing
         var given: [Milliseconds] = []
         for now in Milliseconds(1_000)...3_000 {
             while bucket.wait(for: 1, at: now, limit) == nil {
-                bucket.take(1, at: now, limit)
+                bucket.consume(1, at: now, limit)
                 given.append(now)
             }
         }
@@ -24,7 +24,7 @@ import Testing
         for perSecond in [1, 3, 7, 100, 999, 1_001, 700_000] {
             let limit = RateLimit(perSecond: perSecond, burst: 5)!
             var bucket = TokenBucket()
-            bucket.take(5, at: 500, limit)
+            bucket.consume(5, at: 500, limit)
             for tokens in 1...5 {
                 let wait = bucket.wait(for: tokens, at: 500, limit)!
                 #expect(bucket.wait(for: tokens, at: 500 + wait, limit) == nil)
@@ -36,7 +36,7 @@ import Testing
     @Test func `a price above the burst costs a full bucket`() {
         var bucket = TokenBucket()
         #expect(bucket.wait(for: 1_000, at: 0, limit) == nil)
-        bucket.take(1_000, at: 0, limit)
+        bucket.consume(1_000, at: 0, limit)
         #expect(bucket.wait(for: 1_000, at: 0, limit) == 750)
         #expect(bucket.wait(for: 0, at: 0, limit) == nil)
     }
@@ -44,7 +44,7 @@ import Testing
     @Test func `0 a second means no limit`() {
         #expect(RateLimit(perSecond: 0, burst: 5) == nil)
         var rates = Rates<UserID>(nil)
-        for _ in 0..<1_000 { rates.take(1, by: UserID("ana")!, at: 0) }
+        for _ in 0..<1_000 { rates.consume(1, by: UserID("ana")!, at: 0) }
         #expect(rates.wait(for: 1, by: UserID("ana")!, at: 0) == nil)
         #expect(rates.count == 0)
     }
@@ -57,7 +57,7 @@ import Testing
             // Asks once per refill time, at moments that drift over the tables' rotations.
             if now % 797 == 0 {
                 #expect(rates.wait(for: 3, by: ana, at: now) == nil)
-                rates.take(3, by: ana, at: now)
+                rates.consume(3, by: ana, at: now)
             } else if now % 797 < 750 {
                 #expect(rates.wait(for: 3, by: ana, at: now) == 750 - now % 797)
             }

@@ -90,7 +90,7 @@ final class LogBench: TopicKind {
     }
 
     /// Delivers the event to the shard, which reads and appends missing entries before it.
-    func hear(_ log: Int, _ sequence: Int) {
+    func receive(_ log: Int, _ sequence: Int) {
         guard case .hole(let after) = append(log, sequence) else { return }
         for missing in Int(after) + 1...sequence { _ = append(log, missing) }
     }
@@ -100,7 +100,7 @@ final class LogBench: TopicKind {
     }
 
     func add(_ log: Int = 0, count: Int = 1, padding: Int = 0) {
-        for _ in 0..<count { hear(log, write(log, padding: padding)) }
+        for _ in 0..<count { receive(log, write(log, padding: padding)) }
     }
 
     func change(_ person: Int, _ version: Int64) {
@@ -112,7 +112,7 @@ final class LogBench: TopicKind {
     // MARK: Connections
 
     /// A reply, which leaves before later messages to the connection.
-    func say(_ text: String, to connection: Int) {
+    func reply(_ text: String, to connection: Int) {
         connections[connection].outbox += Array(text.utf8)
         outboxes.change(by: text.utf8.count)
         watchers.markMail(connections[connection])
@@ -143,7 +143,7 @@ final class LogBench: TopicKind {
     var keepsLog: Bool { true }
     func makeState() -> AnyObject? { nil }
     func read(_ topic: Topic, reply: @escaping StoreReply) {}
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {}
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {}
     func isDoubtful(_ topic: Topic, for user: UserID) -> Bool { false }
     func catchUp(_ request: CatchUp) { requests.append(request) }
     func readLog(_ topic: Topic, after: Int64, reply: @escaping (Result<LogPage, RedisFailure>) -> Void) {
@@ -179,7 +179,7 @@ final class LogBench: TopicKind {
 
     func answer(page count: Int = 100) {
         let request = requests.removeFirst()
-        delivery.catchUps.answer(request, with: page(request, count))
+        delivery.catchUps.complete(request, with: page(request, count))
     }
 
     /// `e0,1,;e0,2,;…`

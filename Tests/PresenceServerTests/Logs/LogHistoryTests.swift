@@ -69,7 +69,7 @@ struct LogHistory {
     mutating func run(steps: Int) {
         // As small as possible, or so that only some are trimmed.
         bench.watchers.logs.most = draw(2) == 0 ? 3_000 : 40_000
-        for log in bench.logs { bench.watchers.noteEnd(0, of: log) }
+        for log in bench.logs { bench.watchers.recordEnd(0, of: log) }
         for client in 0..<Self.clients { bench.watchers.subscribe(bench.connections[client], to: bench.people) }
         for _ in 0..<steps where faults.isEmpty {
             step()
@@ -98,7 +98,7 @@ struct LogHistory {
         case ..<84: reconnect(client)
         case ..<92: answer()
         case ..<94: rest(client)
-        case ..<96: if let log = resting[client].sorted().randomElement(using: &random) { goOn(client, log) }
+        case ..<96: if let log = resting[client].sorted().randomElement(using: &random) { resume(client, log) }
         case ..<97: lose()
         default: err()
         }
@@ -120,14 +120,14 @@ struct LogHistory {
             entries += 1
             switch draw(20) {
             case 0: break
-            case 1: for _ in 0..<2 { hear(log, sequence) }
-            default: hear(log, sequence)
+            case 1: for _ in 0..<2 { receive(log, sequence) }
+            default: receive(log, sequence)
             }
         }
     }
 
-    private func hear(_ log: Int, _ sequence: Int) {
-        if mistake == .holeUnread { _ = bench.append(log, sequence) } else { bench.hear(log, sequence) }
+    private func receive(_ log: Int, _ sequence: Int) {
+        if mistake == .holeUnread { _ = bench.append(log, sequence) } else { bench.receive(log, sequence) }
     }
 
     /// Removes entries from the store, as after a failover. The shard notices before a new entry gets such a number.
@@ -152,7 +152,7 @@ struct LogHistory {
         rests += 1
     }
 
-    private mutating func goOn(_ client: Int, _ log: Int) {
+    private mutating func resume(_ client: Int, _ log: Int) {
         resting[client].remove(log)
         if mistake == .goesOnAtTheEnd {
             bench.watchers.unsubscribe(bench.connections[client], from: bench.logs[log])
@@ -175,7 +175,7 @@ struct LogHistory {
         }
         watched[client].insert(log)
         resting[client].remove(log)
-        bench.say("s\(log),\(after);", to: client)
+        bench.reply("s\(log),\(after);", to: client)
     }
 
     private mutating func unsubscribe(_ client: Int, _ count: Int) {
@@ -184,7 +184,7 @@ struct LogHistory {
         for log in left {
             watched[client].remove(log)
             resting[client].remove(log)
-            bench.say("u\(log);", to: client)
+            bench.reply("u\(log);", to: client)
         }
     }
 
@@ -206,7 +206,7 @@ struct LogHistory {
         if draw(6) == 0 { return bench.delivery.catchUps.fail(request) }
         var page = bench.page(request, 1 + draw(40))
         if mistake == .pageWithHole, page.count > 2 { page.remove(at: 1) }
-        bench.delivery.catchUps.answer(request, with: page)
+        bench.delivery.catchUps.complete(request, with: page)
     }
 
     private mutating func endTurn() {
@@ -219,10 +219,10 @@ struct LogHistory {
 
     /// Lets all clients read, answers everything, and checks that each has all entries.
     private mutating func settle() {
-        for log in 0..<Self.logs where !bench.store[log].isEmpty { hear(log, bench.store[log].count) }
+        for log in 0..<Self.logs where !bench.store[log].isEmpty { receive(log, bench.store[log].count) }
         for client in 0..<Self.clients {
             bench.background(client, false)
-            for log in resting[client].sorted() { goOn(client, log) }
+            for log in resting[client].sorted() { resume(client, log) }
         }
         bench.sockets.slow = []
         for _ in 0..<2_000 {
@@ -253,12 +253,12 @@ struct LogHistory {
     private mutating func read() {
         for (index, bytes) in bench.sockets.written {
             for message in bytes.split(separator: UInt8(ascii: ";")) {
-                hear(message, by: Int(index))
+                receive(message, by: Int(index))
             }
         }
     }
 
-    private mutating func hear(_ message: ArraySlice<UInt8>, by client: Int) {
+    private mutating func receive(_ message: ArraySlice<UInt8>, by client: Int) {
         let words = message.dropFirst().split(separator: UInt8(ascii: ","), maxSplits: 2)
         let numbers = words.prefix(2).compactMap { Int(String(decoding: $0, as: UTF8.self)) }
         switch message.first {

@@ -72,7 +72,7 @@ struct LogReaderTests {
         #expect(first == "r0,0;")
         #expect(bench.sockets.written[2] == Array("r0,0;".utf8) && bench.sockets.written[3] == Array("r0,0;".utf8))
         // The answer to the earlier request reaches no connection.
-        bench.delivery.catchUps.answer(bench.requests.removeFirst(), with: [LogEntry(sequence: 2, frame: [0x21])])
+        bench.delivery.catchUps.complete(bench.requests.removeFirst(), with: [LogEntry(sequence: 2, frame: [0x21])])
         bench.add(count: 2)
         #expect(bench.endTurn() == entries(1...2))
         #expect(bench.sockets.written[3] == Array(entries(1...2).utf8))

@@ -32,8 +32,8 @@ struct LogTests {
         #expect(bench.append(0, 3) == .known)
         #expect(bench.append(0, 8) == .hole(after: 5))
         #expect(bench.logs[0].log?.last == 5)
-        #expect(bench.watchers.noteEnd(5, of: bench.logs[0]) == .known)
-        #expect(bench.watchers.noteEnd(7, of: bench.logs[0]) == .hole(after: 5))
+        #expect(bench.watchers.recordEnd(5, of: bench.logs[0]) == .known)
+        #expect(bench.watchers.recordEnd(7, of: bench.logs[0]) == .hole(after: 5))
         #expect(bench.append(0, 6) == .appended)
     }
 
@@ -103,9 +103,9 @@ struct LogTests {
         bench.watchers.subscribe(bench.connections[2], to: bench.logs[0], after: 302)
         #expect(bench.endTurn() == entries(298...300))
         #expect(bench.requests.map(\.after) == [10])
-        bench.hear(0, 301)
+        bench.receive(0, 301)
         #expect(bench.endTurn(2) == "")
-        bench.hear(0, 302)
+        bench.receive(0, 302)
         bench.add(count: 2)
         #expect(bench.endTurn(2) == entries(303...304))
         bench.answer(page: 1_000)
@@ -158,7 +158,7 @@ struct LogTests {
         #expect(bench.requests.count == CatchUps.mostUnderWay && bench.delivery.catchUps.count == count)
         bench.delivery.catchUps.fail(bench.requests.removeFirst())
         // An answer without entries counts as a failure.
-        bench.delivery.catchUps.answer(bench.requests.removeFirst(), with: [])
+        bench.delivery.catchUps.complete(bench.requests.removeFirst(), with: [])
         while !bench.requests.isEmpty { bench.answer(page: 300) }
         #expect(bench.delivery.catchUps.count == 2)
         bench.clock.advance(to: bench.clock.now + CatchUps.pause - 1)
@@ -181,7 +181,7 @@ struct LogTests {
         _ = bench.endTurn()
         bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 3)
         _ = bench.endTurn()
-        bench.delivery.catchUps.answer(
+        bench.delivery.catchUps.complete(
             bench.requests.removeFirst(), with: [LogEntry(sequence: 290, frame: Array("reset;".utf8))])
         #expect(bench.endTurn() == "reset;" + entries(291...300))
     }
@@ -196,7 +196,7 @@ struct LogTests {
             bench.add(1)
         }
         // Together with a reply.
-        bench.say("reply;", to: 0)
+        bench.reply("reply;", to: 0)
         let all = bench.store[0].joined()
         let written = bench.endTurn()
         #expect(written.hasPrefix("reply;") && written.utf8.count == 6 + all.count + bench.store[1].joined().count)
@@ -284,7 +284,7 @@ struct LogTests {
         bench.watchers.unsubscribe(bench.connections[0], from: topic)
         bench.watchers.release(topic)
         bench.write(0)
-        #expect(bench.append(0, 4) == .known && bench.watchers.noteEnd(9, of: topic) == .known)
+        #expect(bench.append(0, 4) == .known && bench.watchers.recordEnd(9, of: topic) == .known)
         _ = bench.endTurn()
         #expect(bench.watchers.logs.entries == 0 && bench.watchers.logs.bytes == 0)
         // Another topic takes its place.

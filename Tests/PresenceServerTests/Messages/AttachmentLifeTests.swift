@@ -51,7 +51,7 @@ import Testing
         func upload(by user: String = "ana") throws -> StoredName {
             let name = StoredName(near: id, in: logic.partitions)
             let store = FileFolder(path: folder + "/attachments")
-            try store.keep([StoredPart(kind: .bytes, content: .bytes([1, 2, 3]))], as: name)
+            try store.store([StoredPart(kind: .bytes, content: .bytes([1, 2, 3]))], as: name)
             let answer = try world.redis.run(
                 .attach,
                 keys: [
@@ -68,7 +68,7 @@ import Testing
             return name
         }
 
-        func say(_ message: String, by client: SimulatedClient? = nil, _ uploads: StoredName...) throws {
+        func send(_ message: String, by client: SimulatedClient? = nil, _ uploads: StoredName...) throws {
             sent += 1
             let list = uploads.map {
                 let url = "https://e.org/v1/attachments/\($0.text).bin"
@@ -104,7 +104,7 @@ import Testing
     @Test func `an upload that no message mentions in its time is removed, and no earlier`() throws {
         let room = try Room()
         let (unused, used) = (try room.upload(), try room.upload())
-        try room.say("m1", used)
+        try room.send("m1", used)
         try room.world.run(for: 3_590_000)
         #expect(room.isThere(unused) && room.isThere(used))
         try room.world.run(for: 80_000)
@@ -117,11 +117,11 @@ import Testing
     @Test func `an upload is removed at once with the last message of its uploader that mentions it`() throws {
         let room = try Room()
         let name = try room.upload()
-        try room.say("m1", name)
-        try room.say("m2", name, name)
-        try room.say("m3", by: room.bob, name)
+        try room.send("m1", name)
+        try room.send("m2", name, name)
+        try room.send("m3", by: room.bob, name)
         // A repeated send does not count as another mention.
-        try room.say("m2", name, name)
+        try room.send("m2", name, name)
         try room.delete("m1")
         try room.delete("m1")
         #expect(room.isThere(name))
@@ -133,10 +133,10 @@ import Testing
     @Test func `messages above the limit take their uploads with them`() throws {
         let room = try Room { $0[Messages.keepPerConversation] = 2 }
         let (first, second) = (try room.upload(), try room.upload())
-        try room.say("m1", first)
-        try room.say("m2", second)
+        try room.send("m1", first)
+        try room.send("m2", second)
         #expect(room.isThere(first))
-        try room.say("m3")
+        try room.send("m3")
         try room.world.run(for: 70_000)
         #expect(!room.isThere(first) && room.isThere(second))
         #expect(try room.isForgotten(first))
@@ -145,7 +145,7 @@ import Testing
     @Test func `expired messages take their uploads with them`() throws {
         let room = try Room { $0[Messages.keepFor] = 2 * 3_600_000 }
         let name = try room.upload()
-        try room.say("m1", name)
+        try room.send("m1", name)
         try room.world.run(for: 7_190_000)
         #expect(room.isThere(name))
         try room.world.run(for: 200_000)
@@ -155,7 +155,7 @@ import Testing
     @Test func `a conversation that ends takes all uploads with it`() throws {
         let room = try Room()
         let (used, unused) = (try room.upload(), try room.upload(by: "bob"))
-        try room.say("m1", used)
+        try room.send("m1", used)
         room.bob.sendText(#"{"type":"changeMembers","id":7,"conversation":"\#(room.id)","remove":["bob"]}"#)
         room.ana.sendText(#"{"type":"changeMembers","id":8,"conversation":"\#(room.id)","remove":["ana"]}"#)
         try room.world.run(for: 70_000)
@@ -180,7 +180,7 @@ import Testing
     @Test func `a server that dies before it removed the file leaves it to the next one`() throws {
         let room = try Room()
         let name = try room.upload()
-        try room.say("m1", name)
+        try room.send("m1", name)
         // The state that the script leaves.
         let keys = room.keys
         _ = try room.world.redis.command(["HDEL", keys.attachments(room.id), name.text]).get()
@@ -197,7 +197,7 @@ import Testing
     @Test func `a failed removal is repeated`() throws {
         let room = try Room()
         let name = try room.upload()
-        try room.say("m1", name)
+        try room.send("m1", name)
         let file = FileFolder(path: room.folder + "/attachments").path(of: StoredFile(name, .bytes))
         // A folder in the file's place cannot be unlinked.
         try FileManager.default.removeItem(atPath: file)

@@ -20,7 +20,7 @@ import Testing
         id = try world.groups(1, of: ["ana", "bob"])[0]
     }
 
-    private func say(_ number: Int) {
+    private func send(_ number: Int) {
         ana.sendText(
             #"{"type":"send","id":\#(number),"conversation":"\#(id)","message":{"id":"m\#(number)","text":"x"}}"#)
     }
@@ -55,7 +55,7 @@ import Testing
         try world.run(for: Self.hour)
         world.shards[1].cutAll()
         world.redisEpoch -= step
-        say(1)
+        send(1)
         try world.run(until: "bob is told", within: 30_000) { told(bob)?["unread"] as? Int == 1 }
     }
 
@@ -63,7 +63,7 @@ import Testing
     func `a mute of ten minutes lasts ten minutes, even if Redis' clock is set back`(step: Milliseconds) throws {
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try watch(bob)
-        say(1)
+        send(1)
         try world.run(for: 1_000)
         world.redisEpoch -= step
         try world.run(for: 5_000)
@@ -72,13 +72,13 @@ import Testing
         try world.run(for: 500)
         #expect(told(bob)?["muted"] as? Bool == true)
         for number in 2...4 {
-            say(number)
+            send(number)
             try world.run(for: 190_000)
             #expect(told(bob)?["muted"] as? Bool == true && told(bob)?["unread"] as? Int == number)
         }
         try world.run(for: 35_000)
         #expect(told(bob)?["muted"] == nil)
-        say(5)
+        send(5)
         try world.run(for: 1_000)
         #expect(told(bob)?["muted"] == nil && told(bob)?["unread"] as? Int == 5)
     }

@@ -37,7 +37,7 @@ import Testing
             .compactMap { $0["text"] as? String }
     }
 
-    private func say(_ text: String, _ number: Int) {
+    private func send(_ text: String, _ number: Int) {
         ana.sendText(
             #"{"type":"send","id":\#(number),"conversation":"\#(id)","message":{"id":"m\#(number)","text":"\#(text)"}}"#
         )
@@ -45,7 +45,7 @@ import Testing
 
     @Test func `a long newest message is read and delivered in full`() throws {
         let long = String(repeating: "x", count: 4_990)
-        say(long, 100)
+        send(long, 100)
         try world.run(until: "bob is told") { told.last == long }
         let heard = told.count
         // Further changes of the conversation do not carry the message to every shard.
@@ -73,7 +73,7 @@ import Testing
             refusals += 1
             return .server(code: "BUSY", message: "BUSY a script is running")
         }
-        say(long, 100)
+        send(long, 100)
         try world.run(until: "bob is told", within: 10_000) { told.last == long }
         #expect(refusals == 3)
     }

@@ -25,14 +25,14 @@ import Testing
         let deleted = try accounts.call(
             "DELETE", "/v1/me", ["password": AccountWorld.password], token: made["accessToken"] as? String)
         #expect(deleted.status == 204)
-        try world.look(until: "bob is in none of the others", within: 1_000) {
+        try world.wait(until: "bob is in none of the others", within: 1_000) {
             try Array(world.inbox(of: bob).keys) == [ids[place].string]
         }
         #expect(ids.allSatisfy { world.member(bob, of: $0).isEmpty })
         #expect(try world.unfinished() == ["departing \(bob)"])
         #expect(world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
         try world.remove(conversation: ids[place])
-        try world.look(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
+        try world.wait(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
         #expect(try world.inbox(of: bob).isEmpty)
     }
 
@@ -53,7 +53,7 @@ import Testing
         }
         #expect(try world.unfinished() == ["receipts ana"])
         try world.remove(conversation: ids[place])
-        try world.look(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
+        try world.wait(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
     }
 
     @Test func `an unreadable conversation is not reported as removed`() throws {
@@ -105,7 +105,7 @@ import Testing
         let call = SimulatedCall(
             "PUT", "/v1/conversations/large/participants", ["participants": damaged + ["zoe"]], token: "!backend",
             to: world.shards[0])
-        try world.look(until: "zoe has heard", within: 2_000) {
+        try world.wait(until: "zoe has heard", within: 2_000) {
             try world.inbox(of: "zoe")["large"] != nil
         }
         #expect(call.status == 200)

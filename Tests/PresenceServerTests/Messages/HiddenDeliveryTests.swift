@@ -31,7 +31,7 @@ import Testing
         try world.run(for: 500)
     }
 
-    private func say(_ message: String) throws {
+    private func send(_ message: String) throws {
         try ask("eve", #""type":"send","conversation":"\#(id)","message":{"id":"\#(message)","text":"x"}"#)
     }
 
@@ -65,25 +65,25 @@ import Testing
         #""type":"setVisibility","visibility":{"presence":"contacts"}"#,
     ])
     func `no other user sees what is delivered to a hidden user`(hide: String) throws {
-        try say("m1")
+        try send("m1")
         try mark(#""delivered":1"#)
         #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
         try ask("ana", hide)
-        try say("m2")
+        try send("m2")
         try expectNews(["ana": 1, "bob": 0, "eve": 0]) { try mark(#""delivered":2"#) }
         #expect(delivered(to: "ana") == 2)
-        try say("m3")
+        try send("m3")
         #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
         // A visible read mark counts as delivered.
         try mark(#""read":3"#)
         #expect(delivered(to: "eve") == 3)
         // When she is visible again, the true state is shown.
-        try say("m4")
+        try send("m4")
         try mark(#""delivered":4"#)
         #expect(delivered(to: "eve") == 3)
         try ask("ana", #""type":"setVisibility","visibility":{"presence":"everyone"}"#)
         try ask("ana", #""type":"status","status":"auto""#)
-        try say("m5")
+        try send("m5")
         try mark(#""delivered":5"#)
         #expect(delivered(to: "eve") == 5 && delivered(to: "bob") == 5)
     }
@@ -94,9 +94,9 @@ import Testing
     ])
     func `only users who may see a user see what is delivered to them`(hide: [String]) throws {
         for request in hide { try ask("ana", request) }
-        try say("m1")
+        try send("m1")
         try expectNews(["ana": 1, "bob": 1, "eve": 0]) { try mark(#""delivered":1"#) }
-        try say("m2")
+        try send("m2")
         #expect(delivered(to: "eve") == 0 && delivered(to: "bob") == 1)
         try ask("ana", #""type":"unblock","users":["eve"]"#)
         try ask("ana", #""type":"addContacts","users":["eve"]"#)
@@ -109,13 +109,13 @@ import Testing
         let group = try HiddenDeliveryTests(strangers: strangers)
         try group.ask("ana", #""type":"addContacts","users":["bob"]"#)
         try group.ask("ana", #""type":"setVisibility","visibility":{"presence":"contacts"}"#)
-        try group.say("m1")
+        try group.send("m1")
         try group.expectNews(["ana": 1, "bob": shown, "eve": 0]) { try group.mark(#""delivered":1"#) }
         #expect(group.delivered(to: "bob") == Int64(shown))
     }
 
     @Test func `a member's own settings are not sent to others`() throws {
-        try say("m1")
+        try send("m1")
         try mark(#""delivered":1"#)
         try ask("ana", #""type":"setVisibility","visibility":{"receipts":"nobody"}"#)
         try expectNews(["ana": 1, "bob": 0, "eve": 0]) { try mark(#""read":1"#) }

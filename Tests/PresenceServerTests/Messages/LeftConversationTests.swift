@@ -122,8 +122,8 @@ import Testing
         var list = TalkList()
         for text in client.texts {
             let message = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
-            for told in message?["conversationList"] as? [[String: Any]] ?? [] { #expect(list.take(told) == nil) }
-            if let told = message?["conversation"] as? [String: Any] { #expect(list.take(told) == nil) }
+            for told in message?["conversationList"] as? [[String: Any]] ?? [] { #expect(list.apply(told) == nil) }
+            if let told = message?["conversation"] as? [String: Any] { #expect(list.apply(told) == nil) }
         }
         #expect(list.entries[id.string]?.isRemoved == true)
     }

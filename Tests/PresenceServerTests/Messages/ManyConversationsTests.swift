@@ -34,15 +34,15 @@ import Testing
         let patience = Milliseconds(1_000 + 6 * count)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         #expect(try ask(ana, receipts(false), 50, in: world).contains(#""type":"ok""#))
-        try world.look(until: "all have heard", within: patience) {
+        try world.wait(until: "all have heard", within: patience) {
             ids.allSatisfy { world.member("ana", of: $0).dropLast().last == "n" }
         }
-        try world.look(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
+        try world.wait(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
         let call = SimulatedCall(
             "PATCH", "/v1/users/ana/visibility", ["receipts": "everyone"], token: "!backend", to: world.shards[1])
         try world.run(until: "the backend is answered", within: 10_000) { call.status != nil }
         #expect(call.status == 200)
-        try world.look(until: "all have heard again", within: patience) {
+        try world.wait(until: "all have heard again", within: patience) {
             ids.allSatisfy { world.member("ana", of: $0).dropLast().last == "e" }
         }
         // A sweep may have started on it, too, and finds nothing left.
@@ -78,10 +78,10 @@ import Testing
         let deleted = try accounts.call(
             "DELETE", "/v1/me", ["password": AccountWorld.password], token: made["accessToken"] as? String)
         #expect(deleted.status == 204)
-        try world.look(until: "bob is in none", within: 3_000) {
+        try world.wait(until: "bob is in none", within: 3_000) {
             ids.allSatisfy { world.member(bob, of: $0).isEmpty }
         }
-        try world.look(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
+        try world.wait(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
         #expect(try world.inbox(of: bob).isEmpty && failures(in: world) == 0)
         #expect(ids.allSatisfy { !world.member("ana", of: $0).isEmpty })
     }
@@ -94,10 +94,10 @@ import Testing
             to: world.shards[0])
         try world.run(until: "the backend is answered", within: 3_000) { call.status != nil }
         #expect(call.status == 200)
-        try world.look(until: "all inboxes have it", within: 3_000) {
+        try world.wait(until: "all inboxes have it", within: 3_000) {
             try users.allSatisfy { try world.inbox(of: $0)["large"] != nil }
         }
-        try world.look(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
+        try world.wait(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
         #expect(failures(in: world) == 0)
     }
 
@@ -118,10 +118,10 @@ import Testing
             most = max(most, intents.waiting)
             return clients.allSatisfy { $0.texts.contains { $0.contains(#""type":"ok""#) && $0.contains(#""id":50"#) } }
         }
-        try world.look(until: "three of them are done", within: 5_000) { haveHeard() == 3 }
+        try world.wait(until: "three of them are done", within: 5_000) { haveHeard() == 3 }
         #expect(most == 2 && intents.failures == 0)
-        try world.look(until: "the last one is done", within: 22_000) { haveHeard() == 4 }
+        try world.wait(until: "the last one is done", within: 22_000) { haveHeard() == 4 }
         #expect(intents.resumed > resumed && intents.failures == 0)
-        try world.look(until: "it is over", within: 12_000) { try world.unfinished().isEmpty }
+        try world.wait(until: "it is over", within: 12_000) { try world.unfinished().isEmpty }
     }
 }

@@ -34,7 +34,7 @@ import Testing
 
         var keys: PartitionKeys { world.shards[0].logic.partitions.keys(of: id) }
 
-        func say() throws {
+        func send() throws {
             sent += 1
             ana.sendText(
                 #"{"type":"send","id":\#(100 + sent),"conversation":"\#(id)","#
@@ -59,9 +59,9 @@ import Testing
     @Test func `expired messages are removed within a minute, and members are notified`() throws {
         let room = try Room()
         room.bob.sendText(#"{"type":"subscribe","id":1,"conversationList":true}"#)
-        for _ in 0..<3 { try room.say() }
+        for _ in 0..<3 { try room.send() }
         try room.world.run(for: 1_800_000)
-        try room.say()
+        try room.send()
         try room.world.run(for: 1_790_000)
         var info = try room.info()
         #expect(info["first"] as? Int == 1 && info["unread"] as? Int == 4 && info["priorityCount"] as? Int == 4)
@@ -76,14 +76,14 @@ import Testing
         #expect(info["first"] as? Int == 5 && info["last"] as? Int == 4 && info["lastMessage"] == nil)
         #expect(info["unread"] as? Int == 0 && info["priorityCount"] == nil)
         // Numbers continue.
-        try room.say()
+        try room.send()
         info = try room.info()
         #expect(info["first"] as? Int == 5 && info["last"] as? Int == 5 && info["unread"] as? Int == 1)
     }
 
     @Test func `others do not see removed messages as read`() throws {
         let room = try Room()
-        try room.say()
+        try room.send()
         try room.world.run(for: 3_700_000)
         room.ana.sendText(#"{"type":"getConversation","id":901,"conversation":"\#(room.id)"}"#)
         try room.world.run(for: 100)
@@ -94,7 +94,7 @@ import Testing
 
     @Test func `conversations from before the setting was enabled are found`() throws {
         let room = try Room()
-        for _ in 0..<3 { try room.say() }
+        for _ in 0..<3 { try room.send() }
         // As if they had been sent before.
         for key in [room.keys.aging, room.keys.agingFound] { _ = try room.world.redis.command(["DEL", key]).get() }
         room.world.shards[0].die()
@@ -192,7 +192,7 @@ import Testing
         }
         world.shards[0].die()
         world.replaceShard(at: 0)
-        try world.look(until: "all are forgotten", within: 300_000) {
+        try world.wait(until: "all are forgotten", within: 300_000) {
             try keys.allSatisfy { try world.redis.ask(["EXISTS", $0]).get().int == 0 }
         }
         #expect(refused == 3)
@@ -207,7 +207,7 @@ import Testing
         room.bob.sendText(#"{"type":"subscribe","id":1,"conversations":[{"id":"\#(room.id)","after":0}]}"#)
         room.bob.sendText(#"{"type":"activity","id":2,"state":"background"}"#)
         try room.world.run(for: 100)
-        try room.say()
+        try room.send()
         try room.world.run(for: 3_700_000)
         room.bob.sendText(#"{"type":"activity","id":3,"state":"active"}"#)
         try room.world.run(for: 1_000)
@@ -222,7 +222,7 @@ import Testing
 
     @Test func `many expired messages are removed in steps, and counted`() throws {
         let room = try Room()
-        try room.say()
+        try room.send()
         let keys = room.keys
         // As after a long time without the setting.
         for seq in 2...1_200 {
@@ -242,7 +242,7 @@ import Testing
 
     @Test func `an unreadable conversation holds up no others`() throws {
         let room = try Room()
-        try room.say()
+        try room.send()
         let sent = try #require(room.world.redis.command(["ZSCORE", room.keys.aging, room.id.string]).get().string)
         _ = try room.world.redis.command(["LSET", room.keys.log(room.id), "0", "damaged"]).get()
         try room.world.run(for: 3_700_000)

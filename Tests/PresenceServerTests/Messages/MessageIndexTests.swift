@@ -29,7 +29,7 @@ import Testing
     }
 
     /// The answer to a send of a message with this id.
-    private func say(_ message: String, _ number: Int) throws -> String {
+    private func send(_ message: String, _ number: Int) throws -> String {
         ana.sendText(
             #"{"type":"send","id":\#(number),"conversation":"\#(id)","message":{"id":"\#(message)","text":"hi"}}"#)
         var answer: String?
@@ -63,23 +63,23 @@ import Testing
     }
 
     @Test func `a message is found however many later ones have the same hash`() throws {
-        let first = try say("m1", 100)
+        let first = try send("m1", 100)
         #expect(first.contains("sent"))
         try fill(1_000, like: "m1")
         let before = try lookups()
-        #expect(try say("m1", 101).replacing(#""id":101"#, with: #""id":100"#) == first)
+        #expect(try send("m1", 101).replacing(#""id":101"#, with: #""id":100"#) == first)
         #expect(try lookups() - before < 25)
     }
 
     @Test func `an id is accepted after 16 places with its hash, and not after more`() throws {
         // Two places each.
         try fill(8, like: "m1")
-        #expect(try say("m1", 100).contains(#""type":"sent""#))
+        #expect(try send("m1", 100).contains(#""type":"sent""#))
         try fill(1, like: "m2")
-        #expect(try say("m1", 101).contains(#""type":"sent""#))
+        #expect(try send("m1", 101).contains(#""type":"sent""#))
         try fill(8, like: "m2")
         let before = try lookups()
-        #expect(try say("m2", 102).contains(#""code":"conflict""#))
+        #expect(try send("m2", 102).contains(#""code":"conflict""#))
         #expect(try lookups() - before < 25)
     }
 }

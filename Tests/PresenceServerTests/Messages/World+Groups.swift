@@ -27,14 +27,14 @@ extension World {
         try run(for: 10_500)
         let ids = (0..<count).map { "group-\($0)" }
         for id in ids { try leaveGroup(id, of: users) }
-        try look(until: "all inboxes are told", within: 300_000) { try unfinished().isEmpty }
+        try wait(until: "all inboxes are told", within: 300_000) { try unfinished().isEmpty }
         for (shard, pause) in zip(shards, pauses) { shard.logic.intents.pause = pause }
         try run(for: 1_000)
         return ids.map { ConversationID($0)! }
     }
 
     /// Runs until a condition holds that has to be read from Redis, which takes longer than reading shards and clients.
-    func look(until what: String, within patience: Milliseconds, _ isSo: () throws -> Bool) throws {
+    func wait(until what: String, within patience: Milliseconds, _ isSo: () throws -> Bool) throws {
         let end = now + patience
         while try !isSo() {
             guard now < end else { throw Impatience(what: what) }

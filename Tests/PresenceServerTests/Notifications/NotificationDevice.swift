@@ -73,7 +73,7 @@ final class NotificationDevice {
     }
 
     func rest(_ isAway: Bool) {
-        if isIn { say(#""type":"activity","state":"\#(isAway ? "background" : "active")""#) }
+        if isIn { send(#""type":"activity","state":"\#(isAway ? "background" : "active")""#) }
     }
 
     /// Unsubscribes, or loses its connection.
@@ -81,7 +81,7 @@ final class NotificationDevice {
         guard isIn, isWatching else { return }
         if history.draw(0...1) == 0 { return client.lost() }
         isWatching = false
-        say(#""type":"unsubscribe","notifications":true"#)
+        send(#""type":"unsubscribe","notifications":true"#)
     }
 
     func mark(seen: Bool, read: Int, archived: Int) {
@@ -100,16 +100,16 @@ final class NotificationDevice {
     private func keepGoing() {
         guard client.isConnected, isIn, history.world.now >= again else { return }
         if !isWatching, subscribing == nil {
-            subscribing = say(#""type":"subscribe","notifications":true"#)
+            subscribing = send(#""type":"subscribe","notifications":true"#)
         }
         if isWatching, underWay == nil, let wish = wishes.first {
-            underWay = say(
+            underWay = send(
                 #""type":"markNotifications","seen":\#(wish.seen),"read":\#(wish.read),"archived":\#(wish.archived)"#)
         }
     }
 
     @discardableResult
-    private func say(_ json: String) -> Int {
+    private func send(_ json: String) -> Int {
         requests += 1
         client.sendText(#"{"id":\#(requests),\#(json)}"#)
         return requests
@@ -122,18 +122,18 @@ final class NotificationDevice {
             heard += 1
             let data = Data(client.texts[heard - 1].utf8)
             guard let message = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { continue }
-            hear(message)
+            receive(message)
         }
         if !client.isConnected { connect() }
         keepGoing()
     }
 
-    private func hear(_ message: [String: Any]) {
+    private func receive(_ message: [String: Any]) {
         let id = message["id"] as? Int
         switch message["type"] as? String {
         case "connected": isIn = true
         case "subscribed": if let id, id == subscribing { begin(message["notifications"] as? [String: Any] ?? [:]) }
-        case "notification": take(message)
+        case "notification": apply(message)
         case "notificationCounts": change(message, id)
         case "error":
             if message["code"] as? String != "unavailable", message["code"] as? String != "rate_limited" {
@@ -161,7 +161,7 @@ final class NotificationDevice {
         items[number(item["seq"])] = Item(id: item["id"] as? String ?? "", isRead: item["read"] as? Bool ?? false)
     }
 
-    private func take(_ event: [String: Any]) {
+    private func apply(_ event: [String: Any]) {
         guard isWatching else { return }
         hold(event["notification"] as? [String: Any] ?? [:])
         for seq in numbers(event["replaces"]) { items[seq] = nil }
@@ -195,7 +195,7 @@ final class NotificationDevice {
         let told = Counts(
             version: number(event["version"]), unseen: Int(number(event["unseen"])),
             unread: Int(number(event["unread"])), seen: number(event["seen"]), first: number(event["first"]))
-        history.note(told, of: name)
+        history.record(told, of: name)
         guard told.version >= counts.version else { return }
         if told.seen < counts.seen { history.fail("\(name) had seen \(counts.seen), and now \(told.seen)") }
         counts = told

@@ -75,7 +75,7 @@ final class NotificationHistory: DrawnHistory {
         for _ in 0..<60 {
             step()
             try world.run(for: Milliseconds(draw(0...1) == 0 ? draw(0...10) : draw(0...800)))
-            try look()
+            try check()
         }
         try quieten()
     }
@@ -171,14 +171,14 @@ final class NotificationHistory: DrawnHistory {
 
     // MARK: Checks
 
-    private func look() throws {
+    private func check() throws {
         for device in devices { device.read() }
         keepPosting()
         if let fault { throw fault }
     }
 
     /// Checks that all devices receive the same counts for a version.
-    func note(_ told: NotificationDevice.Counts, of user: String) {
+    func record(_ told: NotificationDevice.Counts, of user: String) {
         let known = counts[user, default: [:]].updateValue(told, forKey: told.version)
         if let known, known != told { fail("version \(told.version) of \(user) is \(known) and \(told)") }
     }
@@ -199,13 +199,13 @@ final class NotificationHistory: DrawnHistory {
         }
         for _ in 0..<120 {
             try world.run(for: 500)
-            try look()
+            try check()
             if accepted == posts.count, devices.allSatisfy(\.isDone) { break }
         }
         if accepted < posts.count { fail("\(posts[accepted]) is never accepted") }
         for device in devices where !device.isDone { fail("\(device.name) is never done") }
         try world.run(for: 3_000)
-        try look()
+        try check()
         // A client that subscribes now receives the common state. Its subscription changes nothing, so the others
         // receive no event.
         let fresh = ["ana", "bob"].map { NotificationDevice($0, at: 2, in: self) }

@@ -43,8 +43,8 @@ extension PushHistory {
 
     /// Checks that a withdrawn message is not pushed again, and that the last pushed one has a notification once that
     /// is stored.
-    func look(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if script == .pushTell { lookAtTold(arguments) }
+    func check(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
+        if script == .pushTell { checkTold(arguments) }
         guard case .success(let value) = answer, value.array?.first?.string == "OK" else { return }
         switch script {
         case .pushWithdraw: past.withdrawn.insert("\(arguments[3]) \(arguments[4]):\(arguments[5])")
@@ -61,10 +61,10 @@ extension PushHistory {
     }
 
     /// Reads the last push from the record, also if `push-tell` added nothing.
-    private func lookAtTold(_ arguments: [String]) {
+    private func checkTold(_ arguments: [String]) {
         let (user, talk, seq) = (arguments[3], arguments[4], arguments[7])
         guard let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
-        past.tell(Int(seq)!, due: time(of: due), to: PushPast.Place(user: user, talk: talk))
+        past.recordTold(Int(seq)!, due: time(of: due), to: PushPast.Place(user: user, talk: talk))
         if past.withdrawn.contains("\(user) \(talk):\(seq)") { fault = "\(user) was told of \(seq), which was deleted" }
     }
 

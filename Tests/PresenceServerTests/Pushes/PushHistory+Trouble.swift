@@ -26,7 +26,7 @@ extension PushHistory {
     }
 
     func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        look(script, arguments, answer)
+        check(script, arguments, answer)
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet, arguments[2] != Self.writer else { return }
         if script == .pushTake, case .success(let value) = answer, draw(0...2) == 0 {
             for entry in (value.array ?? []).dropFirst(3).compactMap(\.string).prefix(1) { race(entry) }
@@ -47,7 +47,7 @@ extension PushHistory {
         case 0, 1:
             mark(user, talk)
             send(talk, isOffered: false)
-            noteNewest(talk)
+            recordNewest(talk)
         case 2:
             let seq = Int(arguments[7])!
             delete(seq, talk, isOffered: false)
@@ -56,7 +56,7 @@ extension PushHistory {
         }
     }
 
-    private func noteNewest(_ talk: String) {
+    private func recordNewest(_ talk: String) {
         let seq = past.sent[talk]!.count
         for other in Self.talks[talk]! where other != "ana" && !past.isClosed(other, talk) {
             let id = UserID(other)!

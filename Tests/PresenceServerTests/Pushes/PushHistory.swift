@@ -129,7 +129,7 @@ final class PushHistory: DrawnHistory {
         // Time for the lease of a taken entry, a postponed decision, and another courier.
         try world.run(for: 200_000)
         isQuiet = false
-        for call in webhooks.calls("push.due") { past.note(call.body, id: call.id, time) }
+        for call in webhooks.calls("push.due") { past.record(call.body, id: call.id, time) }
     }
 
     // MARK: Users' actions

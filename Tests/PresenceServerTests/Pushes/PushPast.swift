@@ -86,7 +86,9 @@ struct PushPast {
         closings[Place(user: user, talk: talk)]?.last?.isClosed ?? false
     }
 
-    mutating func tell(_ seq: Int, due time: Timestamp, to place: Place) { toldFor[place, default: [:]][time] = seq }
+    mutating func recordTold(_ seq: Int, due time: Timestamp, to place: Place) {
+        toldFor[place, default: [:]][time] = seq
+    }
 
     mutating func handOver(
         _ push: PushMessage, _ outcome: DeliveryOutcome, due: Timestamp?, at time: Timestamp, redisBack: Timestamp
@@ -104,7 +106,7 @@ struct PushPast {
     /// Records a push from an endpoint's event.
     ///
     /// - Parameter since: Converts a time of Redis' clock to the clock that is never set back.
-    mutating func note(_ body: [UInt8], id: String, _ since: (Timestamp) -> Timestamp) {
+    mutating func record(_ body: [UInt8], id: String, _ since: (Timestamp) -> Timestamp) {
         guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
             let data = object["data"] as? [String: Any], let user = data["user"] as? String,
             let talk = data["conversation"] as? String, let seq = Self.seq(data["text"] as? String ?? ""),

@@ -187,7 +187,7 @@ final class VisibilityHistory {
 
     private func connect() throws {
         let client = SimulatedClient(names[pick(0..<names.count)], in: world)
-        client.onMessage = { [unowned self, unowned client] in hear($0, client) }
+        client.onMessage = { [unowned self, unowned client] in receive($0, client) }
         try client.connect(to: anyShard(), device: pick(0..<2) == 0 ? "device" : nil)
         guard client.isConnected else { return }
         clients.append(client)
@@ -200,9 +200,9 @@ final class VisibilityHistory {
         client.send(.subscribe(.init(users: users)))
     }
 
-    private func hear(_ message: ServerMessage, _ client: SimulatedClient) {
+    private func receive(_ message: ServerMessage, _ client: SimulatedClient) {
         judge(message, for: client.user)
-        talks.hear(message, client)
+        talks.receive(message, client)
         // A rejected client watches none of these users, and asks again once all is well.
         guard case .error(let error) = message,
             let place = asked.firstIndex(where: { $0.client === client && $0.id == error.id })

@@ -42,14 +42,14 @@ final class VisibilityTalks {
 
     // MARK: Requests
 
-    private func say(_ client: SimulatedClient, _ json: String) {
+    private func send(_ client: SimulatedClient, _ json: String) {
         requests += 1
         client.sendText(#"{"id":\#(requests),\#(json)}"#)
     }
 
     func create(_ client: SimulatedClient, with other: String) {
         guard client.user != other else { return }
-        say(client, #""type":"createConversation","participants":["\#(other)"]"#)
+        send(client, #""type":"createConversation","participants":["\#(other)"]"#)
     }
 
     func talks(of client: SimulatedClient) -> [String] {
@@ -57,13 +57,13 @@ final class VisibilityTalks {
     }
 
     func follow(_ client: SimulatedClient) {
-        for talk in talks(of: client) { say(client, #""type":"subscribe","conversations":[{"id":"\#(talk)"}]"#) }
+        for talk in talks(of: client) { send(client, #""type":"subscribe","conversations":[{"id":"\#(talk)"}]"#) }
     }
 
     func write(_ client: SimulatedClient, in talk: String) {
         let id = "m\(requests)"
         sends[id] = world.now
-        say(client, #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(id)"}"#)
+        send(client, #""type":"send","conversation":"\#(talk)","message":{"id":"\#(id)","text":"\#(id)"}"#)
     }
 
     func type(_ client: SimulatedClient, in talk: String) {
@@ -88,7 +88,7 @@ final class VisibilityTalks {
 
     // MARK: Received messages
 
-    func hear(_ message: ServerMessage, _ client: SimulatedClient) {
+    func receive(_ message: ServerMessage, _ client: SimulatedClient) {
         switch message {
         case .ok(let id): acknowledged(id, client)
         case .conversationCreated(_, let conversation):

@@ -19,7 +19,7 @@ final class WebhookWorld {
         var calls: [QueuedEvent] = []
         var answer: (QueuedEvent) -> DeliveryOutcome? = { _ in .taken }
 
-        func take(_ event: QueuedEvent) -> DeliveryOutcome? {
+        func receive(_ event: QueuedEvent) -> DeliveryOutcome? {
             calls.append(event)
             return answer(event)
         }
@@ -55,7 +55,7 @@ final class WebhookWorld {
         for queue in logic.feature(EventDelivery.self)!.courier!.queues {
             // A job, so that a call takes a simulated time.
             queue.send = { [log, unowned logic] event, _ in
-                (try? await logic.work(.files) { log.take(event) }) ?? nil
+                (try? await logic.work(.files) { log.receive(event) }) ?? nil
             }
         }
     }

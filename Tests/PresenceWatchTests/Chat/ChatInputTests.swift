@@ -15,20 +15,20 @@ struct ChatInputTests {
     ])
     func `a key is recognized by its bytes, whole or one by one`(_ bytes: String, _ keys: [ChatKey]) {
         var whole = ChatKeyDecoder()
-        #expect(whole.take(bytes.utf8) == keys)
+        #expect(whole.decode(bytes.utf8) == keys)
         guard !bytes.hasPrefix("\u{1B}") else { return }
         var pieces = ChatKeyDecoder()
-        #expect(bytes.utf8.flatMap { pieces.take([$0]) } == keys)
+        #expect(bytes.utf8.flatMap { pieces.decode([$0]) } == keys)
     }
 
     @Test func `pasted text is one text, an escape at the end is the key, and incomplete bytes are dropped`() {
         var decoder = ChatKeyDecoder()
-        #expect(decoder.take("Hello 山\r".utf8) == [.text("Hello 山"), .enter])
-        #expect(decoder.take("\u{1B}".utf8) == [.escape])
-        #expect(decoder.take([0xE5, UInt8(ascii: "x")]) == [.text("x")])
-        #expect(decoder.take([0xFF, 0x80, 0x80, 0x80]) == [.other])
-        #expect(decoder.take("\u{1B}x".utf8) == [.other])
-        #expect(decoder.take("y".utf8) == [.text("y")])
+        #expect(decoder.decode("Hello 山\r".utf8) == [.text("Hello 山"), .enter])
+        #expect(decoder.decode("\u{1B}".utf8) == [.escape])
+        #expect(decoder.decode([0xE5, UInt8(ascii: "x")]) == [.text("x")])
+        #expect(decoder.decode([0xFF, 0x80, 0x80, 0x80]) == [.other])
+        #expect(decoder.decode("\u{1B}x".utf8) == [.other])
+        #expect(decoder.decode("y".utf8) == [.text("y")])
     }
 
     @Test func `a line is edited at the cursor`() {

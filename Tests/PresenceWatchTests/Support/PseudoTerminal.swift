@@ -40,7 +40,7 @@ final class PseudoTerminal: Sendable {
             while true {
                 let count = read(master, &bytes, bytes.count)
                 guard count > 0, let self else { break }
-                self.state.withLock { $0.take(bytes[..<count]) }
+                self.state.withLock { $0.draw(bytes[..<count]) }
                 continuation.yield()
             }
             continuation.finish()

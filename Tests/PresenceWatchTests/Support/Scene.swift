@@ -45,9 +45,9 @@ enum Scene {
 
     static func board(_ people: [Person] = people(), state: ConnectionState = .live, typing: [String] = []) -> Board {
         var board = Board(users: people.map(\.user), conversations: ["c1"])
-        board.take(state, at: ago(1))
-        board.take(people, changed: Set(people.map(\.user)))
-        if !typing.isEmpty { board.take(Typing(conversation: "c1", users: typing, freshness: .live)) }
+        board.apply(state, at: ago(1))
+        board.apply(people, changed: Set(people.map(\.user)))
+        if !typing.isEmpty { board.apply(Typing(conversation: "c1", users: typing, freshness: .live)) }
         return board
     }
 

@@ -12,7 +12,7 @@ struct TerminalPicture: Sendable {
 
     var text: String { lines.keys.sorted().map { lines[$0]! }.joined(separator: "\n") }
 
-    mutating func take(_ bytes: some Sequence<UInt8>) {
+    mutating func draw(_ bytes: some Sequence<UInt8>) {
         pending += bytes
         while let (piece, length) = Self.next(in: pending) {
             pending.removeFirst(length)

@@ -58,7 +58,7 @@ actor ClusterClient {
                 $0.states.add(state)
             }
         }
-        directory.onMap = { [unowned self] map, before in assumeIsolated { $0.lane.follow(map, before: before) } }
+        directory.onMap = { [unowned self] map, before in assumeIsolated { $0.lane.apply(map, before: before) } }
         directory.needsNews = true
         directory.start()
     }

@@ -9,8 +9,8 @@ import Redis
 extension HistoryRun {
     // MARK: Clients
 
-    func hear(_ message: ServerMessage, _ visitor: Visitor) {
-        note("    \(name(visitor)) hears \(message)")
+    func receive(_ message: ServerMessage, _ visitor: Visitor) {
+        record("    \(name(visitor)) hears \(message)")
         if !visitor.isGreeted {
             switch message {
             case .connected, .error: visitor.isGreeted = true
@@ -29,7 +29,7 @@ extension HistoryRun {
             for snapshot in users {
                 if let presence = snapshot.presence {
                     visitor.presenceVersions[snapshot.user] = presence.version
-                    note(presence, of: snapshot.user, visitor)
+                    record(presence, of: snapshot.user, visitor)
                 }
                 if let profile = snapshot.profile { visitor.profileVersions[snapshot.user] = profile.version }
             }
@@ -38,12 +38,12 @@ extension HistoryRun {
             if let user = visitor.unsubscribing.removeValue(forKey: id) { visitor.watched.remove(user) }
         case .presence(let user, let presence, _):
             checkOrder(user, presence.version, &visitor.presenceVersions, visitor, "presence")
-            note(presence, of: user, visitor)
+            record(presence, of: user, visitor)
         case .profile(let user, let profile, _):
             checkOrder(user, profile.version, &visitor.profileVersions, visitor, "profile")
         case .ok(let id): visitor.writing.removeValue(forKey: id)?(true)
         case .profileUpdated(let id?, _): visitor.writing.removeValue(forKey: id)?(true)
-        case .error(let error): hear(error, visitor)
+        case .error(let error): receive(error, visitor)
         default: break
         }
     }
@@ -54,7 +54,7 @@ extension HistoryRun {
         return sessions.contains { $0.id == visitor.client.session && $0.isAdmitted }
     }
 
-    private func hear(_ error: ServerMessage.ErrorMessage, _ visitor: Visitor) {
+    private func receive(_ error: ServerMessage.ErrorMessage, _ visitor: Visitor) {
         guard let id = error.id else { return }
         if let asked = visitor.subscribing.removeValue(forKey: id) {
             // A client that was told to come later does so. One without access to the conversation subscribes to the
@@ -86,7 +86,7 @@ extension HistoryRun {
     }
 
     /// Every watcher that is shown a version must be shown the same state.
-    private func note(_ presence: Presence, of user: UserID, _ visitor: Visitor) {
+    private func record(_ presence: Presence, of user: UserID, _ visitor: Visitor) {
         guard presence.version > 0, !hasLostData else { return }
         let key = ShownVersion(user: user, version: presence.version)
         if let other = shown[key], other != presence {
@@ -100,7 +100,7 @@ extension HistoryRun {
         if !visitor.isLetIn { visitor.person.forbiddenNames.formUnion(visitor.rushed) }
         // The client gets a fresh token before it connects again.
         if code == .unauthorized { visitor.client.issuedAt = nil }
-        note("    \(name(visitor)) is closed with \(code.rawValue)")
+        record("    \(name(visitor)) is closed with \(code.rawValue)")
         switch code {
         case .normal, .policyViolation, .disconnected:
             stay.mayBeGone = true
@@ -133,7 +133,7 @@ extension HistoryRun {
     func watchRedis() {
         let publish = world.redis.publish
         world.redis.publish = { [unowned self] channel, payload in
-            if payload.first == UInt8(ascii: "P"), channel.contains(":events") { hearPublished(payload) }
+            if payload.first == UInt8(ascii: "P"), channel.contains(":events") { receivePublished(payload) }
             publish(channel, payload)
         }
         world.redis.refuse = { [unowned self] in refusal(of: $0, $1) }
@@ -145,7 +145,7 @@ extension HistoryRun {
             for stay in person.stays { stay.mayBeGone = true }
         }
         world.redis.ran = { [unowned self] script, arguments, answer in
-            if ![.renew, .sweep].contains(script) { note("  Redis: \(script) \(arguments): \(answer)") }
+            if ![.renew, .sweep].contains(script) { record("  Redis: \(script) \(arguments): \(answer)") }
             guard script == .renew, case .success(let value) = answer, value.array?.first?.string == "OK",
                 // A new incarnation does not act for sessions that still belong to another one.
                 let shard = world.shards.first(where: {
@@ -161,7 +161,7 @@ extension HistoryRun {
     }
 
     /// `P user version at "status":"…","since":N…}`
-    private func hearPublished(_ payload: [UInt8]) {
+    private func receivePublished(_ payload: [UInt8]) {
         let words = String(decoding: payload, as: UTF8.self).split(separator: " ", maxSplits: 4)
         guard words.count == 5, let version = Int64(words[2]), let number = Int(words[1].dropFirst()),
             let since = words[4].firstRange(of: ",\"since\":")

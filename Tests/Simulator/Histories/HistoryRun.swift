@@ -72,10 +72,10 @@ final class HistoryRun {
     }
 
     private func play(_ step: Step) throws {
-        note(step.source)
-        noteTrouble()
+        record(step.source)
+        recordTrouble()
         try perform(step)
-        noteTrouble()
+        recordTrouble()
         try check()
     }
 
@@ -84,7 +84,7 @@ final class HistoryRun {
         let end = world.now + duration
         while world.now < end {
             try world.run(for: min(250, end - world.now))
-            noteTrouble()
+            recordTrouble()
             try check()
         }
     }
@@ -100,7 +100,7 @@ final class HistoryRun {
         if violation == nil { violation = Violation(rule: rule, detail: "\(detail()) (at \(world.now) ms)") }
     }
 
-    func note(_ line: @autoclosure () -> String) { transcript?.append("\(world.now) \(line())") }
+    func record(_ line: @autoclosure () -> String) { transcript?.append("\(world.now) \(line())") }
 
     // MARK: Users and servers
 
@@ -113,7 +113,7 @@ final class HistoryRun {
         let visitor = Visitor(
             person, place: place, client: SimulatedClient(person.id.string, in: world), wanted: friends(of: number))
         person.devices[place] = visitor
-        visitor.client.onMessage = { [unowned self, unowned visitor] in hear($0, visitor) }
+        visitor.client.onMessage = { [unowned self, unowned visitor] in receive($0, visitor) }
         visitor.client.onClose = { [unowned self, unowned visitor] in closed(visitor, $0) }
         return visitor
     }
@@ -150,7 +150,7 @@ final class HistoryRun {
             + 2 * settings.lease.sweep + 2_000
     }
 
-    private func noteTrouble() {
+    private func recordTrouble() {
         let isTroubled =
             !isRedisUp || refusing != nil || !refusals.isEmpty || !world.shards.contains { !$0.isDead }
             || world.shards.contains { !$0.isDead && ($0.isStopped || !$0.logic.link.isLive || $0.isHeld) }

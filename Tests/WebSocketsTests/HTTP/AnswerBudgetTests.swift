@@ -119,12 +119,12 @@ struct AnswerBudgetTests {
         let (local, other) = (PeerAddress(host: "127.0.0.1")!, PeerAddress(host: "192.0.2.1")!)
         for (peer, isCounted, held) in [(local, false, 100), (local, true, 50), (other, false, 50), (other, true, 50)] {
             let budget = AnswerBudget(100, countsLoopback: isCounted)
-            let shares = [50, 50].map { budget.take($0, for: peer) }
+            let shares = [50, 50].map { budget.reserve($0, for: peer) }
             #expect(shares[0] != nil && (shares[1] != nil) == (held == 100))
-            #expect(budget.held == held && budget.take(1, for: peer) == nil)
+            #expect(budget.held == held && budget.reserve(1, for: peer) == nil)
             withExtendedLifetime(shares) {}
         }
-        #expect(AnswerBudget(0).take(1_000_000, for: other) != nil)
+        #expect(AnswerBudget(0).reserve(1_000_000, for: other) != nil)
     }
 
     @Test func `the actual status is reported`() async throws {
@@ -147,11 +147,11 @@ struct AnswerBudgetTests {
 
     @Test func `a budget is taken up to its last byte`() {
         let budget = ByteBudget(100)
-        #expect(budget.take(60) && budget.take(40) && !budget.take(1))
+        #expect(budget.reserve(60) && budget.reserve(40) && !budget.reserve(1))
         budget.add(20)
-        budget.give(20)
-        #expect(budget.held == 100 && !budget.take(1))
-        budget.give(1)
-        #expect(budget.take(1))
+        budget.release(20)
+        #expect(budget.held == 100 && !budget.reserve(1))
+        budget.release(1)
+        #expect(budget.reserve(1))
     }
 }

@@ -19,7 +19,7 @@ final class TestSink: BodySink, @unchecked Sendable {
 
     init(_ answers: Bool...) { self.answers = answers }
 
-    func take(_ bytes: UnsafeRawBufferPointer) -> Bool {
+    func receive(_ bytes: UnsafeRawBufferPointer) -> Bool {
         self.bytes += bytes
         log.append(.piece(bytes.count))
         onPiece()

@@ -121,7 +121,7 @@ final class BaselineServer {
                 break
             }
             used = frame.payload.upperBound
-            take(frame.opcode, UnsafeRawBufferPointer(rebasing: bytes[frame.payload]), from: descriptor)
+            receive(frame.opcode, UnsafeRawBufferPointer(rebasing: bytes[frame.payload]), from: descriptor)
         }
         if !begun.isEmpty || used < bytes.count, clients[Int(descriptor)].isKnown {
             clients[Int(descriptor)].inbox = [UInt8](bytes[used...])
@@ -142,7 +142,7 @@ final class BaselineServer {
         }
     }
 
-    private func take(_ opcode: FrameHeader.Opcode, _ payload: UnsafeRawBufferPointer, from descriptor: Int32) {
+    private func receive(_ opcode: FrameHeader.Opcode, _ payload: UnsafeRawBufferPointer, from descriptor: Int32) {
         switch opcode {
         case .text where payload.first == UInt8(ascii: "P"):
             published += 1

@@ -26,13 +26,13 @@ extension ChurnRun {
         do {
             let decoded = try cache.decode(message)
             if case .error(let error) = decoded { return refuse(error, tag) }
-            if isAsker(tag) { return answerAsker(decoded, connection) }
+            if isAsker(tag) { return receiveAsAsker(decoded, connection) }
             switch decoded {
             case .connected(_, let welcome): connected(tag, connection, welcome, at)
             case .subscribed(_, let people, _, let more):
                 for snapshot in people {
                     guard let place = users.number(of: snapshot.user) else { continue }
-                    visitors[tag].shown[place, default: Shown()].take(snapshot)
+                    visitors[tag].shown[place, default: Shown()].apply(snapshot)
                 }
                 if !more { answered(tag, connection, at) }
             case .presence(let user, let presence, _): see(user, presence, tag, at)
@@ -87,7 +87,7 @@ extension ChurnRun {
             }
             return
         }
-        guard visitors[watcher].shown[place]!.take(presence) else { return measurement.repeated += 1 }
+        guard visitors[watcher].shown[place]!.apply(presence) else { return measurement.repeated += 1 }
         switch (presence.status != .offline, truths[place].device != nil) {
         case (true, true):
             if let came = visitors[place].came { measurement.online.record(at - came) }
@@ -125,7 +125,7 @@ extension ChurnRun {
         }
     }
 
-    private func answerAsker(_ message: ServerMessage, _ connection: ConnectionID) {
+    private func receiveAsAsker(_ message: ServerMessage, _ connection: ConnectionID) {
         switch message {
         case .connected(_, let welcome):
             var batches = Batches(visitors.indices.map(users.user), size: welcome.limits.subscribeBatch)
@@ -135,7 +135,7 @@ extension ChurnRun {
             }
         case .users(_, let people, let more):
             for snapshot in people {
-                if let place = users.number(of: snapshot.user) { asked[place].take(snapshot) }
+                if let place = users.number(of: snapshot.user) { asked[place].apply(snapshot) }
             }
             if !more { unansweredGets -= 1 }
             if unansweredGets == 0 { compare() }

@@ -83,10 +83,10 @@ final class ChurnRun: Scenario {
         switch phase {
         case .churning:
             if now >= ends { endChurning(now) }
-        case .settling: settle(now)
+        case .settling: compareOnceQuiet(now)
         case .asking, .done: break
         }
-        if now > patienceEnds { giveUp() }
+        if now > patienceEnds { timeOut() }
         let settling = phase == .settling ? max(quietAt, now + .milliseconds(20)) : nil
         let churning = phase == .churning ? ends : nil
         return [agenda.first, progress.due, settling, churning].compactMap { $0 }.reduce(patienceEnds + 1, min)
@@ -119,13 +119,13 @@ final class ChurnRun: Scenario {
         phase = .settling
     }
 
-    private func settle(_ now: Instant) {
+    private func compareOnceQuiet(_ now: Instant) {
         guard now >= quietAt, !isBusy else { return }
         phase = .asking
         dialAsker()
     }
 
-    private func giveUp() {
+    private func timeOut() {
         let waiting = visitors.indices.first { if case .opening = visitors[$0].line { true } else { false } }
         let who = waiting.map { users.user($0).string } ?? "the get at the end"
         engine.stop(

@@ -47,7 +47,7 @@ final class ConnectRun: Scenario {
         guard cache.find(message) == nil else { return }
         let meanings = dialect.read(message)
         if meanings.isEmpty { cache.remember(message, as: ChangeCache.nothing) }
-        for meaning in meanings { enter(tag, if: entrance.take(meaning, on: connection, tag: tag), at: at) }
+        for meaning in meanings { enter(tag, if: entrance.receive(meaning, on: connection, tag: tag), at: at) }
     }
 
     func closed(_ connection: ConnectionID, tag: Int, _ closing: Closing) { entrance.closed(tag, closing) }

@@ -73,7 +73,7 @@ final class Entrance {
     }
 
     /// Handles a message about connecting, and returns whether this made `tag` ready.
-    func take(_ incoming: Incoming, on connection: ConnectionID, tag: Int) -> Bool {
+    func receive(_ incoming: Incoming, on connection: ConnectionID, tag: Int) -> Bool {
         switch incoming {
         case .connected(let subscriptions, let batch):
             self.batch = batch

@@ -45,18 +45,18 @@ extension Engine {
                 scenario.opened(id, tag: connections[slot].tag)
             }
         }
-        used = takeTexts(bytes, from: used, id, at, scenario)
+        used = receiveTexts(bytes, from: used, id, at, scenario)
         while isCurrent(id), connections[slot].phase == .open || connections[slot].phase == .closing {
             let rest = UnsafeRawBufferPointer(rebasing: bytes[used...])
-            guard let length = takeFrame(rest, id, at, scenario) else { break }
-            used = takeTexts(bytes, from: used + length, id, at, scenario)
+            guard let length = receiveFrame(rest, id, at, scenario) else { break }
+            used = receiveTexts(bytes, from: used + length, id, at, scenario)
         }
         if isCurrent(id), used < bytes.count { connections[slot].inbox = [UInt8](bytes[used...]) }
     }
 
     /// Handles whole text messages of less than 64 KiB in one frame, from `start` on; nearly all messages are such.
     /// Returns the position of the first other frame.
-    private func takeTexts(
+    private func receiveTexts(
         _ bytes: UnsafeRawBufferPointer, from start: Int, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
     ) -> Int {
         guard isCurrent(id), connections[Int(id.slot)].phase == .open, fragments[id.slot] == nil else { return start }
@@ -82,7 +82,7 @@ extension Engine {
     }
 
     /// Handles the frame at the beginning of `bytes` and returns its length; `nil` if it is incomplete.
-    private func takeFrame(
+    private func receiveFrame(
         _ bytes: UnsafeRawBufferPointer, _ id: ConnectionID, _ at: Instant, _ scenario: some Scenario
     ) -> Int? {
         let header: FrameHeader
@@ -99,14 +99,14 @@ extension Engine {
         switch header.opcode {
         case .ping: transmit(.pong, payload, on: id)
         case .pong: break
-        case .close: takeClose(payload, id, scenario)
+        case .close: receiveClose(payload, id, scenario)
         case .binary: end(id, .violation("a binary message"), scenario)
-        case .text, .continuation: takeText(payload, header, id, at, scenario)
+        case .text, .continuation: receiveText(payload, header, id, at, scenario)
         }
         return length
     }
 
-    private func takeText(
+    private func receiveText(
         _ payload: UnsafeRawBufferPointer, _ header: FrameHeader, _ id: ConnectionID, _ at: Instant,
         _ scenario: some Scenario
     ) {
@@ -130,7 +130,7 @@ extension Engine {
         scenario.received(message, on: id, tag: connections[Int(id.slot)].tag, at: at)
     }
 
-    private func takeClose(_ payload: UnsafeRawBufferPointer, _ id: ConnectionID, _ scenario: some Scenario) {
+    private func receiveClose(_ payload: UnsafeRawBufferPointer, _ id: ConnectionID, _ scenario: some Scenario) {
         let code = payload.count >= 2 ? UInt16(payload[0]) << 8 | UInt16(payload[1]) : nil
         let reason = String(decoding: payload.dropFirst(2), as: UTF8.self)
         if connections[Int(id.slot)].phase == .open { transmit(.close, payload.prefix(2), on: id) }

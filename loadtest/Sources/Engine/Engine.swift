@@ -212,7 +212,7 @@ final class Engine {
 
     private func handle(_ event: epoll_event, _ scenario: some Scenario) {
         guard event.data.u64 != Self.interruptMark else {
-            Interrupt.shared.take()
+            Interrupt.shared.drain()
             interrupted = true
             return stop()
         }

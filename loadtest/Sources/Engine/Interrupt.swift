@@ -25,7 +25,7 @@ struct Interrupt {
     }
 
     /// Empties the pipe.
-    func take() {
+    func drain() {
         var mark: UInt8 = 0
         while read(descriptor, &mark, 1) > 0 {}
     }

@@ -17,7 +17,7 @@ struct FanoutReceipts {
     }
 
     /// Handles a known message; false if it is not known.
-    mutating func take(_ message: UnsafeRawBufferPointer, tag: Int, at: Instant) -> Bool {
+    mutating func receive(_ message: UnsafeRawBufferPointer, tag: Int, at: Instant) -> Bool {
         guard let change = cache.find(message) else { return false }
         see(change, tag: tag, at: at)
         return true

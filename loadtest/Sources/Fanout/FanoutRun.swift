@@ -48,14 +48,14 @@ final class FanoutRun: Scenario {
     func opened(_ connection: ConnectionID, tag: Int) { becomeReady(if: entrance.opened(connection, tag: tag)) }
 
     func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {
-        guard !receipts.take(message, tag: tag, at: at) else { return }
+        guard !receipts.receive(message, tag: tag, at: at) else { return }
         let meanings = dialect.read(message)
         receipts.learn(message, meanings, tag: tag, at: at)
         for meaning in meanings {
             switch meaning {
             case .change: break
             case .acknowledged(let number): acknowledge(number, by: tag, at: at)
-            default: becomeReady(if: entrance.take(meaning, on: connection, tag: tag))
+            default: becomeReady(if: entrance.receive(meaning, on: connection, tag: tag))
             }
         }
     }
@@ -88,7 +88,7 @@ final class FanoutRun: Scenario {
         }
         lastProgress = max(lastProgress, receipts.latest)
         guard now - lastProgress < .seconds(options.measuring.patience) else {
-            giveUp()
+            timeOut()
             return nil
         }
         return [nextChangeDue(now), phase == .connecting ? entrance.ramp.next(now: now) : nil, progress.due]
@@ -123,7 +123,7 @@ final class FanoutRun: Scenario {
         }
         guard made == count, receipts.broadcast.awaited == 0, receipts.broadcast.unanswered == 0 else { return }
         if phase == .warmingUp { return begin(.measuring) }
-        settle()
+        finishMeasuring()
     }
 
     private func change(_ changer: Int, intended: Instant, now: Instant) {
@@ -135,7 +135,7 @@ final class FanoutRun: Scenario {
         lastProgress = now
     }
 
-    private func settle() {
+    private func finishMeasuring() {
         receipts.measurement.end(used: processors.used())
         receipts.measurement.older = receipts.broadcast.older
         phase = .settled
@@ -144,7 +144,7 @@ final class FanoutRun: Scenario {
 
     // MARK: - Reporting
 
-    private func giveUp() {
+    private func timeOut() {
         guard phase != .connecting else {
             return engine.stop(entrance.stuck(patience: options.measuring.patience))
         }
@@ -161,7 +161,7 @@ final class FanoutRun: Scenario {
                 \(crowd.watcher(missing.first ?? 0))
                 """)
         }
-        settle()
+        finishMeasuring()
     }
 
     private func describe() -> String {

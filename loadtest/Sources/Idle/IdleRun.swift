@@ -56,7 +56,7 @@ final class IdleRun: Scenario {
         guard cache.find(message) == nil else { return }
         let meanings = dialect.read(message)
         if meanings.isEmpty { cache.remember(message, as: ChangeCache.nothing) }
-        for meaning in meanings { enter(if: entrance.take(meaning, on: connection, tag: tag)) }
+        for meaning in meanings { enter(if: entrance.receive(meaning, on: connection, tag: tag)) }
     }
 
     func closed(_ connection: ConnectionID, tag: Int, _ closing: Closing) { entrance.closed(tag, closing) }

@@ -83,7 +83,7 @@ final class MessagesRun: Scenario {
     func tick(now: Instant) -> Instant? {
         if phase == .gathering { gather(now) }
         if phase == .writing { write(now) }
-        if phase == .settling { settle(now) }
+        if phase == .settling { finishOnceDelivered(now) }
         progress.show(now: now, describe)
         let patienceEnds = lastReceived + .seconds(options.measuring.patience)
         guard now <= patienceEnds else {
@@ -142,7 +142,7 @@ final class MessagesRun: Scenario {
 
     // MARK: - The end
 
-    private func settle(_ now: Instant) {
+    private func finishOnceDelivered(_ now: Instant) {
         guard acknowledged == sent.count, measurement.deliveries == sent.count * options.members else { return }
         measurement.seconds = (now - began).inSeconds
         measurement.ownUsed += ProcessorTime.own()

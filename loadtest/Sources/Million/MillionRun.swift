@@ -56,7 +56,7 @@ final class MillionRun: Scenario {
 
     /// Prints the last line, and checks the result.
     func finish() {
-        tell(.now())
+        report(.now())
         guard open < options.connections else { return }
         let ending = lastEnding.map { "; the last failure was: \($0)" } ?? ""
         failure = Failure("only \(formatted(open)) of \(formatted(options.connections)) connections are open\(ending)")
@@ -71,7 +71,7 @@ final class MillionRun: Scenario {
         }
         while let (_, tag) = agenda.next(now: now) { dial(tag) }
         if now >= nextLine {
-            tell(now)
+            report(now)
             nextLine = now + Self.lineInterval
         }
         if open == options.connections {
@@ -83,7 +83,7 @@ final class MillionRun: Scenario {
         return [ramp.next(now: now), agenda.first].compactMap { $0 }.reduce(nextLine, min)
     }
 
-    private func tell(_ now: Instant) {
+    private func report(_ now: Instant) {
         let memory = OwnMemory.now()
         let used = ProcessorTime.own()
         let share = (used - lineBefore.used).inSeconds / max((now - lineBefore.at).inSeconds, 1e-3)
@@ -147,7 +147,7 @@ final class MillionRun: Scenario {
             guard Marker.isPossible(in: message) else { return }
         }
         do {
-            try take(ServerMessage.decode(message), on: connection, tag, at)
+            try receive(ServerMessage.decode(message), on: connection, tag, at)
         } catch {
             engine.stop(Failure("the server sent something that cannot be read: \(error)"))
         }
@@ -158,7 +158,7 @@ final class MillionRun: Scenario {
             && presence.withUnsafeBytes { memcmp($0.baseAddress!, message.baseAddress!, $0.count) == 0 }
     }
 
-    private func take(_ message: ServerMessage, on connection: ConnectionID, _ tag: Int, _ at: Instant) {
+    private func receive(_ message: ServerMessage, on connection: ConnectionID, _ tag: Int, _ at: Instant) {
         switch message {
         case .subscribed(_, _, _, more: false):
             guard stages[tag] == .coming else { return }

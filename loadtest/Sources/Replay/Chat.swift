@@ -23,18 +23,18 @@ struct Chat {
     }
 
     /// Handles a part of a subscription's answer.
-    mutating func take(_ part: ChatWire.Followed) {
+    mutating func apply(_ part: ChatWire.Followed) {
         let news = part.messages ?? []
         if part.reset == true {
             messages = [:]
             last = (news.map(\.seq).min() ?? 1) - 1
         }
-        for message in news { _ = take(message, version: nil) }
+        for message in news { _ = apply(message, version: nil) }
         version = part.messagesVersion ?? version
     }
 
     /// Handles a message. Returns whether it arrived in order.
-    mutating func take(_ message: ChatWire.Message, version newer: Int64?) -> Bool {
+    mutating func apply(_ message: ChatWire.Message, version newer: Int64?) -> Bool {
         let held = messages[message.seq]
         if held.map({ $0.version < message.version }) ?? true { messages[message.seq] = message }
         if let newer { version = max(version ?? newer, newer) }
@@ -44,7 +44,7 @@ struct Chat {
     }
 
     /// A register with a larger version replaces the present one.
-    mutating func take(_ newer: ChatWire.Register) {
+    mutating func apply(_ newer: ChatWire.Register) {
         if newer.version > register?.version ?? 0 { register = newer }
     }
 }

@@ -19,14 +19,14 @@ struct ChatTruth {
     var last: Int64 { Int64(messages.count) }
 
     /// Records an acknowledged message. Returns what is wrong with it.
-    mutating func take(_ sent: Sent, seq: Int64) -> String? {
+    mutating func record(_ sent: Sent, seq: Int64) -> String? {
         if let other = messages[seq] { return "\(sent.id) and \(other.id) were both acknowledged as \(seq)" }
         messages[seq] = sent
         return nil
     }
 
     /// Records an acknowledged mark: it only moves forward, and read messages are delivered.
-    mutating func take(_ told: Chat.Marks, of place: Int) {
+    mutating func record(_ told: Chat.Marks, of place: Int) {
         let former = marks[place] ?? Chat.Marks()
         let read = max(former.read, told.read)
         marks[place] = Chat.Marks(delivered: max(former.delivered, told.delivered, read), read: read)

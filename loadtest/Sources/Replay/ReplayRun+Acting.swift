@@ -108,7 +108,7 @@ extension ReplayRun {
 
     /// After connecting, a player sends their profile if the server does not have it, and watches all people whom they
     /// know.
-    func settleIn(_ person: Int, _ limits: ConnectionLimits) {
+    func setUp(_ person: Int, _ limits: ConnectionLimits) {
         if truths[person].displayName == nil { introduce(person) }
         var batches = Batches(cast.watched[person], size: limits.subscribeBatch)
         while let (places, _) = batches.next() {

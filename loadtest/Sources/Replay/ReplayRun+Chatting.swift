@@ -43,30 +43,30 @@ extension ReplayRun {
     // MARK: - Receiving
 
     /// Handles a message about conversations. Returns whether it contains nothing else.
-    func hear(
+    func receive(
         _ kind: ChatWire.Kind, _ text: UnsafeRawBufferPointer, _ person: Int, _ at: Instant
     ) throws(Failure) -> Bool {
         switch kind {
         case .message:
             let news = try ChatWire.decode(ChatWire.OneMessage.self, text)
-            hear(news, person, at)
+            receive(news, person, at)
         case .conversation:
             let register = try ChatWire.decode(ChatWire.OneConversation.self, text).conversation
             measurement.events += 1
-            players[person].chats[register.id, default: Chat()].take(register)
+            players[person].chats[register.id, default: Chat()].apply(register)
         case .sent:
             let sent = try ChatWire.decode(ChatWire.OneMessage.self, text)
             guard let id = sent.id, let truth = players[person].sends.removeValue(forKey: id) else { return true }
-            if let wrong = chatTruths[sent.conversation]?.take(truth, seq: sent.message.seq) { blame(wrong) }
+            if let wrong = chatTruths[sent.conversation]?.record(truth, seq: sent.message.seq) { blame(wrong) }
             measurement.sent += 1
         case .subscribed:
             let answer = try ChatWire.decode(ChatWire.Subscribed.self, text)
             for part in answer.conversations ?? [] where part.messages != nil {
-                players[person].chats[part.conversation, default: Chat()].take(part)
-                note(part.conversation, person)
+                players[person].chats[part.conversation, default: Chat()].apply(part)
+                updateMarks(part.conversation, person)
             }
             for register in answer.conversationList ?? [] {
-                players[person].chats[register.id, default: Chat()].take(register)
+                players[person].chats[register.id, default: Chat()].apply(register)
             }
             return false
         case .messages: break
@@ -74,18 +74,18 @@ extension ReplayRun {
         return kind != .sent
     }
 
-    private func hear(_ news: ChatWire.OneMessage, _ person: Int, _ at: Instant) {
+    private func receive(_ news: ChatWire.OneMessage, _ person: Int, _ at: Instant) {
         measurement.events += 1
         if let due = written[news.message.id] { measurement.delivering.record(at - due) }
-        let isNext = players[person].chats[news.conversation, default: Chat()].take(
+        let isNext = players[person].chats[news.conversation, default: Chat()].apply(
             news.message, version: news.conversationVersion)
         if !isNext { blame("\(cast.users[person]) got message \(news.message.seq) before those that precede it") }
-        note(news.conversation, person)
+        updateMarks(news.conversation, person)
     }
 
     /// A client marks every fifth message as delivered: some are in hundreds of conversations, and a connection may
     /// make 100 requests a second. Every other person also marks it as read, the others every fifteenth.
-    private func note(_ conversation: String, _ person: Int) {
+    private func updateMarks(_ conversation: String, _ person: Int) {
         let last = players[person].chats[conversation]!.last
         let delivered = last / 5 * 5
         players[person].chats[conversation]!.wanted.delivered = delivered
@@ -110,7 +110,7 @@ extension ReplayRun {
     func marked(_ id: Int64?, _ person: Int) {
         guard let id, let conversation = players[person].marks.removeValue(forKey: id) else { return }
         let told = players[person].chats[conversation]!.told
-        chatTruths[conversation]?.take(told, of: person)
+        chatTruths[conversation]?.record(told, of: person)
         measurement.marks += 1
         players[person].chats[conversation]!.isMarking = false
         mark(conversation, person)

@@ -46,7 +46,7 @@ extension ReplayRun {
         case .subscribed:
             let answer = try ChatWire.decode(ChatWire.Subscribed.self, text)
             for register in answer.conversationList ?? [] {
-                checkers[tag]!.chats[register.id, default: Chat()].take(register)
+                checkers[tag]!.chats[register.id, default: Chat()].apply(register)
             }
             guard answer.more != true else { return }
             checkers[tag]!.unread = checkers[tag]!.chats.keys.sorted()
@@ -54,7 +54,7 @@ extension ReplayRun {
         case .messages:
             let page = try ChatWire.decode(ChatWire.Page.self, text)
             for message in page.messages {
-                _ = checkers[tag]!.chats[page.conversation]!.take(message, version: nil)
+                _ = checkers[tag]!.chats[page.conversation]!.apply(message, version: nil)
             }
             let oldest = min(checkers[tag]!.oldest ?? .max, page.messages.first?.seq ?? 1)
             checkers[tag]!.oldest = oldest

@@ -7,7 +7,7 @@ extension ReplayRun {
         let kind = ChatWire.Kind(message)
         let decoded: ServerMessage
         do {
-            if let kind, tag < players.count, try hear(kind, message, tag, at) { return }
+            if let kind, tag < players.count, try receive(kind, message, tag, at) { return }
             decoded = try cache.decode(message)
             if case .error(let error) = decoded { return refuse(error, tag) }
             if isChecker(tag) { return try check(decoded, kind, message, connection, tag) }
@@ -17,11 +17,11 @@ extension ReplayRun {
             return engine.stop(Failure("the server sent something that cannot be read: \(error)"))
         }
         if kind == .sent { return answered(tag) }
-        if isAsker(tag) { return answerAsker(decoded, connection) }
+        if isAsker(tag) { return receiveAsAsker(decoded, connection) }
         switch decoded {
         case .connected(_, let welcome): connected(tag, connection, welcome, at)
         case .subscribed(_, let users, let conversations, let more):
-            take(users, tag)
+            apply(users, tag)
             for entry in conversations {
                 _ = players[tag].show(entry.typing, typingIn: entry.conversation, version: entry.version)
             }
@@ -63,14 +63,14 @@ extension ReplayRun {
         players[person].line = .open(connection)
         linger = welcome.linger
         if let due = changed[person].dialled { measurement.connecting.record(at - due) }
-        settleIn(person, welcome.limits)
+        setUp(person, welcome.limits)
         advance(person)
     }
 
-    private func take(_ users: [UserSnapshot], _ person: Int) {
+    private func apply(_ users: [UserSnapshot], _ person: Int) {
         for snapshot in users {
             guard let place = cast.place(of: snapshot.user) else { continue }
-            players[person].shown[place, default: Shown()].take(snapshot)
+            players[person].shown[place, default: Shown()].apply(snapshot)
         }
     }
 
@@ -92,7 +92,7 @@ extension ReplayRun {
     private func see(_ user: UserID, _ presence: Presence, _ person: Int, _ at: Instant) {
         measurement.events += 1
         guard let place = expected(user, person) else { return }
-        guard players[person].shown[place]!.take(presence) else { return measurement.repeated += 1 }
+        guard players[person].shown[place]!.apply(presence) else { return measurement.repeated += 1 }
         guard place < players.count else { return }
         let isHere = presence.status != .offline
         guard isHere == (truths[place].device != nil) else { return measurement.overtaken += 1 }
@@ -103,7 +103,7 @@ extension ReplayRun {
     private func see(_ user: UserID, _ profile: ProfileRegister, _ person: Int, _ at: Instant) {
         measurement.events += 1
         guard let place = expected(user, person) else { return }
-        guard players[person].shown[place]!.take(profile) else { return measurement.repeated += 1 }
+        guard players[person].shown[place]!.apply(profile) else { return measurement.repeated += 1 }
         guard place < players.count, let renamed = changed[place].renamed else { return }
         guard profile.displayName == truths[place].displayName else { return measurement.overtaken += 1 }
         measurement.renaming.record(at - renamed)
@@ -132,7 +132,7 @@ extension ReplayRun {
 
     // MARK: - Asking at the end
 
-    private func answerAsker(_ message: ServerMessage, _ connection: ConnectionID) {
+    private func receiveAsAsker(_ message: ServerMessage, _ connection: ConnectionID) {
         switch message {
         case .connected(_, let welcome):
             var batches = Batches(cast.users, size: welcome.limits.subscribeBatch)
@@ -142,7 +142,7 @@ extension ReplayRun {
             }
         case .users(_, let users, let more):
             for snapshot in users {
-                if let place = cast.place(of: snapshot.user) { asked[place].take(snapshot) }
+                if let place = cast.place(of: snapshot.user) { asked[place].apply(snapshot) }
             }
             if !more { unanswered -= 1 }
             if unanswered == 0 { compare() }

@@ -86,11 +86,11 @@ final class ReplayRun: Scenario {
         progress.show(now: now, describe)
         switch phase {
         case .playing: play(now)
-        case .settling: settle(now)
+        case .settling: compareOnceQuiet(now)
         case .asking, .checking, .done: break
         }
         if phase != .playing || isBehind, now > patienceEnds {
-            giveUp()
+            timeOut()
         }
         return nextWake(now)
     }
@@ -115,11 +115,11 @@ final class ReplayRun: Scenario {
             // A trace may be silent for long: the patience begins with the wait.
             lastPlayed = now
         }
-        sayTypingAgain(now)
+        sendTypingAgain(now)
         if nextDeed == deeds.count, !isBehind { phase = .settling }
     }
 
-    private func sayTypingAgain(_ now: Instant) {
+    private func sendTypingAgain(_ now: Instant) {
         for person in typists {
             guard let due = players[person].typingAgain else {
                 typists.remove(person)
@@ -142,7 +142,7 @@ final class ReplayRun: Scenario {
 
     private var quietAt: Instant { max(quietNotBefore, lastReceived + Self.quiet) }
 
-    private func settle(_ now: Instant) {
+    private func compareOnceQuiet(_ now: Instant) {
         guard now >= quietAt else { return }
         seconds = (lastReceived - start!).inSeconds
         ownUsed += ProcessorTime.own()
@@ -150,7 +150,7 @@ final class ReplayRun: Scenario {
         dial(tag: players.count)
     }
 
-    private func giveUp() {
+    private func timeOut() {
         let waiting = players.indices.filter { !players[$0].deeds.isEmpty || players[$0].unanswered > 0 }
         let who = waiting.first.map { "\(cast.users[$0]) among \(waiting.count) clients" } ?? "the get at the end"
         engine.stop(

@@ -6,19 +6,19 @@ struct Shown: Equatable {
     private(set) var profile: ProfileRegister?
 
     /// A register in an answer replaces the present one; a missing one changes nothing.
-    mutating func take(_ snapshot: UserSnapshot) {
+    mutating func apply(_ snapshot: UserSnapshot) {
         presence = snapshot.presence ?? presence
         profile = snapshot.profile ?? profile
     }
 
     /// A register in an event replaces the present one if its version is larger, or is 0. Returns whether it did.
-    mutating func take(_ event: Presence) -> Bool {
+    mutating func apply(_ event: Presence) -> Bool {
         guard event.version == 0 || event.version > presence?.version ?? -1 else { return false }
         presence = event
         return true
     }
 
-    mutating func take(_ event: ProfileRegister) -> Bool {
+    mutating func apply(_ event: ProfileRegister) -> Bool {
         guard event.version == 0 || event.version > profile?.version ?? -1 else { return false }
         profile = event
         return true

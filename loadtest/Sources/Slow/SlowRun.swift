@@ -61,7 +61,7 @@ final class SlowRun: Scenario {
                 see(change, tag: tag, at: at)
             case .acknowledged(let number):
                 if tag < crowd.subjects { _ = broadcast.acknowledge(number, of: tag) }
-            default: enter(if: entrance.take(meaning, on: connection, tag: tag))
+            default: enter(if: entrance.receive(meaning, on: connection, tag: tag))
             }
         }
     }
@@ -128,7 +128,7 @@ final class SlowRun: Scenario {
             engine.stop(Failure("\(crowd.subject(Int(change.changer))) shows change \(change.number), never made"))
         }
         let patience = Nanoseconds.seconds(options.measuring.patience)
-        if now - lastProgress >= patience { try? giveUp() }
+        if now - lastProgress >= patience { try? timeOut() }
         let silent = phase == .catchingUp && !dialect.keepsNewest ? lastProgress + Self.silence : nil
         return [nextBurstDue, phaseEnd, entrance.ramp.next(now: now), silent, progress.due].compactMap { $0 }
             .reduce(lastProgress + patience, min)
@@ -157,7 +157,7 @@ final class SlowRun: Scenario {
             readAgain(now)
         case .catchingUp:
             let isSilent = !dialect.keepsNewest && now - lastProgress >= Self.silence
-            if behind.isEmpty && readersAreUpToDate || isSilent { try settle(now) }
+            if behind.isEmpty && readersAreUpToDate || isSilent { try finishMeasuring(now) }
         case .through, .settled: break
         }
     }
@@ -213,7 +213,7 @@ final class SlowRun: Scenario {
         for watcher in slow { engine.resume(entrance.connections[crowd.subjects + watcher]!) }
     }
 
-    private func settle(_ now: Instant) throws(Failure) {
+    private func finishMeasuring(_ now: Instant) throws(Failure) {
         measurement.catchingUp = lastProgress - resumed
         measurement.older = broadcast.older
         if dialect.keepsNewest, !behind.isEmpty {
@@ -224,10 +224,10 @@ final class SlowRun: Scenario {
         engine.stop()
     }
 
-    private func giveUp() throws(Failure) {
+    private func timeOut() throws(Failure) {
         switch phase {
         case .connecting: engine.stop(entrance.stuck(patience: options.measuring.patience))
-        case .catchingUp: try settle(lastProgress)
+        case .catchingUp: try finishMeasuring(lastProgress)
         default:
             let lacking = formatted(broadcast.awaited)
             engine.stop(

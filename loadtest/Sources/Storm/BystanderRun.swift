@@ -38,7 +38,7 @@ final class BystanderRun: Scenario {
         switch plan.now.order {
         case .wait: break
         case .change: keepChanging(now)
-        case .settle: settle(now)
+        case .settle: waitForLast(now)
         case .leave: engine.stop()
         }
         guard let began, settling == nil else { return now + Self.attention }
@@ -69,7 +69,7 @@ final class BystanderRun: Scenario {
     }
 
     /// Waits until all bystanders have all last changes, and reports that.
-    private func settle(_ now: Instant) {
+    private func waitForLast(_ now: Instant) {
         let since = settling ?? now
         settling = since
         guard !isSettled else { return }

@@ -39,13 +39,13 @@ extension StormRun {
                 clients[tag].comeback.connected(at: at, linger: connected.linger)
                 subscribe(tag, connection)
             case .subscribed(_, let users, _, let more):
-                for snapshot in users { screens.take(snapshot, by: tag) }
+                for snapshot in users { screens.apply(snapshot, by: tag) }
                 if !more { becomeBack(tag, at) }
-                noteRight(at)
+                recordRight(at)
             case .presence(let user, let presence, _):
                 counters.events += 1
-                screens.take(presence, of: user, by: tag)
-                noteRight(at)
+                screens.apply(presence, of: user, by: tag)
+                recordRight(at)
             case .stale: measurement.stale += 1
             case .error(let error): refuse(error, tag, connection, at)
             default: break
@@ -65,7 +65,7 @@ extension StormRun {
         measurement.allBack = at
     }
 
-    private func noteRight(_ at: Instant) {
+    private func recordRight(_ at: Instant) {
         guard phase == .restarting || phase == .returning else { return }
         let isRight = back == clients.count && screens.wrong == 0
         if isRight != (measurement.allRight != nil) { measurement.allRight = isRight ? at : nil }

@@ -90,7 +90,7 @@ final class StormRun: Scenario {
         case .restarting: try awaitServing(now)
         case .returning:
             guard back == clients.count, screens.wrong == 0 || now >= phaseEnds else {
-                if now >= phaseEnds { try giveUp(now) }
+                if now >= phaseEnds { try timeOut(now) }
                 break
             }
             try endStorm(now)
@@ -98,7 +98,7 @@ final class StormRun: Scenario {
             guard now >= phaseEnds else { break }
             bystanders.order(.settle)
             begin(.settling, until: now + Self.settlingPatience)
-        case .settling: settle(now)
+        case .settling: finishOnceRight(now)
         case .done: break
         }
     }
@@ -137,7 +137,7 @@ final class StormRun: Scenario {
         for tag in clients.indices where clients[tag].stage == .waiting { dial(tag, due: now, now) }
     }
 
-    private func giveUp(_ now: Instant) throws(Failure) {
+    private func timeOut(_ now: Instant) throws(Failure) {
         measurement.failures.append(
             "\(formatted(clients.count - back)) of \(formatted(clients.count)) clients were not back within "
                 + "\(formatted(options.patience, digits: 0)) s")
@@ -165,7 +165,7 @@ final class StormRun: Scenario {
 
     // MARK: - The end
 
-    private func settle(_ now: Instant) {
+    private func finishOnceRight(_ now: Instant) {
         let bystanders = bystanders.now
         guard bystanders.isSettled else { return }
         let right = clients.indices.count {

@@ -51,13 +51,13 @@ struct StormScreens {
     }
 
     /// Handles a register in an answer, which replaces the present one.
-    mutating func take(_ snapshot: UserSnapshot, by client: Int) {
+    mutating func apply(_ snapshot: UserSnapshot, by client: Int) {
         guard let presence = snapshot.presence, let pair = pair(snapshot.user, client) else { return }
         hold(presence, pair)
     }
 
     /// Handles a register in an event, which replaces an older one.
-    mutating func take(_ event: Presence, of user: UserID, by client: Int) {
+    mutating func apply(_ event: Presence, of user: UserID, by client: Int) {
         guard let pair = pair(user, client), event.version == 0 || event.version > versions[pair] else { return }
         hold(event, pair)
     }

@@ -76,7 +76,7 @@ final class TypingRun: Scenario {
         if phase == .gathering { gather(now) }
         while let (due, task) = agenda.next(now: now) { perform(task, due) }
         if phase == .typing, now >= ends { stopAll(now) }
-        if phase == .stopping, now >= lastReceived + Self.quiet { ask() }
+        if phase == .stopping, now >= lastReceived + Self.quiet { subscribeAgain() }
         progress.show(now: now, describe)
         guard now <= patienceEnds else {
             engine.stop(
@@ -125,13 +125,13 @@ final class TypingRun: Scenario {
             typists[tag].time += 1
             typists[tag].started = due
             typists[tag].seenBy = 0
-            say(true, tag)
+            sendTyping(true, tag)
             agenda.add(.again(tag, time: typists[tag].time), at: due + Self.interval)
             agenda.add(.stop(tag), at: due + .seconds(random.exponential(mean: options.typing)))
         case .again(let tag, let time):
             guard typists[tag].isTyping, typists[tag].time == time else { return }
             measurement.repetitions += 1
-            say(true, tag)
+            sendTyping(true, tag)
             agenda.add(.again(tag, time: time), at: due + Self.interval)
         case .stop(let tag):
             stop(tag, due)
@@ -144,10 +144,10 @@ final class TypingRun: Scenario {
         measurement.stops += 1
         typists[tag].isTyping = false
         typists[tag].stopped = due
-        say(false, tag)
+        sendTyping(false, tag)
     }
 
-    private func say(_ typing: Bool, _ tag: Int) {
+    private func sendTyping(_ typing: Bool, _ tag: Int) {
         let conversation = conversations[tag / options.participants]!
         engine.send(
             ClientMessage(.typing(conversation: conversation, typing: typing)).encoded(), on: typists[tag].connection!)
@@ -165,7 +165,7 @@ final class TypingRun: Scenario {
     }
 
     /// One participant of each conversation subscribes again, and so receives the present typists.
-    private func ask() {
+    private func subscribeAgain() {
         phase = .asking
         for (number, id) in conversations.enumerated() {
             unanswered += 1

@@ -43,20 +43,20 @@ package actor FileWriteQueue: WriteQueue {
 
     package func setOwner(_ user: String) throws {
         guard user != owner || writes.contains(where: { $0.owner != user }) else { return }
-        try note(.owner(user))
+        try appendRecord(.owner(user))
         owner = user
         writes.removeAll { $0.owner != user }
     }
 
     package func append(_ write: QueuedWrite) throws {
         guard writes.count < capacity else { throw StorageError.full(capacity) }
-        try note(.append(write))
+        try appendRecord(.append(write))
         writes.append(write)
     }
 
     package func remove(_ ids: [String]) throws {
         guard writes.contains(where: { ids.contains($0.id) }) else { return }
-        try note(.remove(ids))
+        try appendRecord(.remove(ids))
         writes.removeAll { ids.contains($0.id) }
         if journal.size > Self.smallestRewrite, writes.count * 1_024 < journal.size { try rewrite() }
     }
@@ -74,7 +74,7 @@ package actor FileWriteQueue: WriteQueue {
         if isClosed { throw StorageError.closed(directory.path("writes")) }
     }
 
-    private func note(_ record: Record) throws {
+    private func appendRecord(_ record: Record) throws {
         try checkOpen()
         try journal.append([[UInt8](JSONEncoder().encode(record))], isDurable: true)
     }

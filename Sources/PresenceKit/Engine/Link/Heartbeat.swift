@@ -22,7 +22,7 @@ struct Heartbeat: Hashable, Sendable {
         hasPinged = false
     }
 
-    mutating func hear(at uptime: Duration) {
+    mutating func receive(at uptime: Duration) {
         lastHeard = uptime
         hasPinged = false
     }

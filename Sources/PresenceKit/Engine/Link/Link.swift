@@ -134,8 +134,8 @@ struct Link: Sendable {
 
     // MARK: While connected
 
-    mutating func hear(at now: Moment) {
-        heartbeat.hear(at: now.uptime)
+    mutating func receive(at now: Moment) {
+        heartbeat.receive(at: now.uptime)
     }
 
     /// Sets or clears the time since when the server may have missed changes; returns whether it differs.

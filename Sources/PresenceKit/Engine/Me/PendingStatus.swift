@@ -49,7 +49,7 @@ struct PendingStatus: Sendable {
     }
 
     /// Merges a later choice of the same earlier process.
-    mutating func follow(with later: PendingStatus) {
+    mutating func merge(with later: PendingStatus) {
         (status, clearAt) = (later.status, later.clearAt)
         if later.text != .keep { text = later.text }
         writes += later.writes
@@ -64,14 +64,14 @@ struct PendingStatus: Sendable {
 
     /// Merges another choice: the later one wins for each member.
     mutating func merge(_ other: PendingStatus) {
-        takeLater(other)
+        mergeLater(other)
         calls += other.calls
         writes += other.writes
         isPromised = isPromised || other.isPromised
         wasSent = wasSent || other.wasSent
     }
 
-    private mutating func takeLater(_ other: PendingStatus) {
+    private mutating func mergeLater(_ other: PendingStatus) {
         if other.statusNumber > statusNumber {
             (status, clearAt, statusNumber) = (other.status, other.clearAt, other.statusNumber)
         }
@@ -85,7 +85,7 @@ struct PendingStatus: Sendable {
         if text != .keep, other.text != .keep, textNumber < other.textNumber { text = .keep }
         let isStatusLater = statusNumber > other.statusNumber
         if !isStatusLater, text == .keep { return false }
-        takeLater(other)
+        mergeLater(other)
         return true
     }
 

@@ -39,11 +39,11 @@ struct StatusQueue: Sendable {
         for status in chosen {
             if pending == nil { pending = status } else { pending!.merge(status) }
         }
-        notePromise()
+        recordPromise()
     }
 
     /// Notes the pending choice if it is promised, or will be once it is stored.
-    private mutating func notePromise() {
+    private mutating func recordPromise() {
         if let pending, pending.isPromised { promised = pending.status }
     }
 
@@ -51,7 +51,7 @@ struct StatusQueue: Sendable {
     private mutating func end(_ choice: PendingStatus) {
         guard choice.isPromised else { return }
         promised = nil
-        notePromise()
+        recordPromise()
     }
 
     /// The app made a new choice, so an earlier rejection no longer matters.
@@ -77,7 +77,7 @@ struct StatusQueue: Sendable {
                 let stored = try? JSONDecoder().decode(StoredStatus.self, from: write.body)
             else { continue }
             let status = PendingStatus(write.id, stored, at: now)
-            if recalled[owner] == nil { recalled[owner] = status } else { recalled[owner]!.follow(with: status) }
+            if recalled[owner] == nil { recalled[owner] = status } else { recalled[owner]!.merge(with: status) }
         }
     }
 
@@ -107,7 +107,7 @@ struct StatusQueue: Sendable {
     /// - Returns: the content of the write; `nil` if no call waits.
     mutating func release(_ id: String, at now: Moment) -> StoredStatus? {
         guard let calls = pending?.promise(), !calls.isEmpty else { return nil }
-        notePromise()
+        recordPromise()
         storing[id] = (calls, pending!.writes)
         pending!.writes.append(id)
         return pending!.stored(at: now)
@@ -169,7 +169,7 @@ struct StatusQueue: Sendable {
         var unanswered = pending
         unanswered?.wasSent = true
         _ = pending!.promise()
-        notePromise()
+        recordPromise()
         return unanswered
     }
 

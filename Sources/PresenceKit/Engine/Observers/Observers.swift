@@ -61,7 +61,7 @@ struct Observers: Sendable {
     }
 
     /// Notes the newest stamp of a topic, and wakes its observers if it is new.
-    mutating func note(_ topic: Topic, stamp: UInt64) {
+    mutating func record(_ topic: Topic, stamp: UInt64) {
         guard noted.updateValue(stamp, forKey: topic) != stamp else { return }
         for (id, observer) in observers where observer.topic == topic { woken.insert(id) }
     }

@@ -177,7 +177,7 @@ struct Watchlist: Sendable {
 
     /// Subscribes to newly observed items, and unsubscribes from those no longer observed. `limits` are those of the
     /// current connection; `nil` without one.
-    mutating func settle(at uptime: Duration, limits: ConnectionLimits?) -> [Outgoing] {
+    mutating func updateSubscriptions(at uptime: Duration, limits: ConnectionLimits?) -> [Outgoing] {
         guard !people.isSettled || !conversations.isSettled else { return [] }
         // Without room for all observed items, unobserved ones lose their grace period.
         let isCrowded = limits.map { subscriptions + people.wanting + conversations.wanting > $0.subscriptions }

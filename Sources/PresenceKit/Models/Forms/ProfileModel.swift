@@ -78,7 +78,7 @@ public final class ProfileModel {
         self.usernames = usernames
         self.clock = clock
         photo = photos.map { PhotoModel(photos: $0) }
-        photo?.onChange = { [weak self] photo in self?.take(photo) }
+        photo?.onChange = { [weak self] photo in self?.apply(photo) }
     }
 
     /// Whether the form differs from the saved values.
@@ -101,13 +101,13 @@ public final class ProfileModel {
     /// Observes the profile until its task is cancelled, or the user signs out. Unsaved edits stay.
     public func run() async {
         // Both loops end with this method: the account would otherwise continue to report names after a sign-out.
-        async let _ = followRefusals()
-        async let _ = followPending()
-        async let _ = followUsernames()
-        for await newer in users.userUpdates(of: user) { take(newer) }
+        async let _ = observeRefusals()
+        async let _ = observePending()
+        async let _ = observeUsernames()
+        for await newer in users.userUpdates(of: user) { apply(newer) }
     }
 
-    private func followRefusals() async {
+    private func observeRefusals() async {
         for await refusal in users.updateRefusals {
             switch refusal.field {
             case "displayName" where refusal.code == .validationFailed: queued.displayName = .keep
@@ -115,17 +115,17 @@ public final class ProfileModel {
             default: queued = ProfileChanges()
             }
             if queued == ProfileChanges() { isQueued = false }
-            if let heard { take(heard) }
+            if let heard { apply(heard) }
             (errorMessage, showSuccess) = (refusal.localizedDescription, false)
         }
     }
 
-    private func followPending() async {
-        for await isPending in users.pendingUpdates where !isPending { await settle() }
+    private func observePending() async {
+        for await isPending in users.pendingUpdates where !isPending { await reload() }
     }
 
     /// The queue is empty: the profile's current values are shown, which may include a later change by another device.
-    private func settle() async {
+    private func reload() async {
         guard isQueued else { return }
         isQueued = false
         let newer = try? await users.user(user)
@@ -133,7 +133,7 @@ public final class ProfileModel {
         guard !isQueued else { return }
         if let newer {
             queued = ProfileChanges()
-            take(newer)
+            apply(newer)
         }
         showSuccess = errorMessage == nil
     }
@@ -144,7 +144,7 @@ public final class ProfileModel {
         return nil
     }
 
-    private func followUsernames() async {
+    private func observeUsernames() async {
         guard let usernames else { return }
         for await newer in usernames.ownUsernames {
             let former = savedUsername
@@ -153,7 +153,7 @@ public final class ProfileModel {
         }
     }
 
-    private func take(_ newer: User) {
+    private func apply(_ newer: User) {
         heard = newer
         let former = saved
         saved = withQueued(newer)
@@ -166,7 +166,7 @@ public final class ProfileModel {
     }
 
     /// A picture was uploaded or removed.
-    private func take(_ photo: Photo?) {
+    private func apply(_ photo: Photo?) {
         heard?.profileImageURL = photo?.url
         saved?.profileImageURL = photo?.url
         fields.photoURL = photo?.url
@@ -218,11 +218,11 @@ public final class ProfileModel {
         // An element received during the save may be older than the saved change.
         if changes.displayName != .keep { queued.displayName = isQueued ? changes.displayName : .keep }
         if changes.photoURL != .keep { queued.photoURL = isQueued ? changes.photoURL : .keep }
-        if case .saved(let user) = update { return take(user) }
+        if case .saved(let user) = update { return apply(user) }
         if let name = changes.displayName.value { saved?.displayName = name }
         if changes.photoURL != .keep { saved?.profileImageURL = changes.photoURL.value }
         // The queued change may have been made already.
-        if isQueued, await isPending() == false { await settle() }
+        if isQueued, await isPending() == false { await reload() }
     }
 
     private func saveUsername() async throws {

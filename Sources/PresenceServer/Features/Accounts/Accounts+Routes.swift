@@ -23,13 +23,13 @@ extension Accounts {
         route("PATCH", "/v1/me", for: .users, Accounts.changeOwn)
         route("DELETE", "/v1/me", for: .users, Accounts.deleteOwn)
         route("POST", "/v1/me/password", for: .users, Accounts.changePassword)
-        route("POST", "/v1/me/email", for: .users, Accounts.askForEmail)
+        route("POST", "/v1/me/email", for: .users, Accounts.requestEmailChange)
         route("POST", "/v1/emails/verify", for: .everyone, Accounts.verify)
         route("POST", "/v1/passwords/reset", for: .everyone, Accounts.reset)
         let forgotten = ForgottenPasswords(self, in: &registry)
         registry.route(
             "POST", "/v1/passwords/forgot", for: .everyone, limits: limits,
-            answer: { (call) async throws(Refusal) in try forgotten.ask(call) })
+            answer: { (call) async throws(Refusal) in try forgotten.requestReset(call) })
         registry.route(
             "GET", "/v1/users/{id}/account",
             answer: { [unowned self] (call) async throws(Refusal) in try await show(call.ids[0]) })

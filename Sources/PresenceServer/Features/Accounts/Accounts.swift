@@ -101,7 +101,7 @@ final class Accounts: Feature {
 
     /// - Throws: A refusal with the message, if the caller's address has requested too many sign-ups and mails.
     func chargeSignUp(_ call: HTTPCall, _ message: String) throws(Refusal) {
-        guard let wait = signUps.take(by: call.address, at: shard.clock.now) else { return }
+        guard let wait = signUps.charge(by: call.address, at: shard.clock.now) else { return }
         throw call.met(.signUps, retryAfter: wait, message)
     }
 

@@ -67,7 +67,7 @@ final class EmailChange {
         step(.wantEmail, token.user, ["intent": Self.member(of: token.user), "digest": token.digest]) {
             [unowned self] reply in
             if reply.word == "GONE" { return .end(Outcome.gone.value) }
-            return take(reply, of: token.user)
+            return claimAddress(reply, of: token.user)
         }
     }
 
@@ -77,19 +77,19 @@ final class EmailChange {
             guard reply.word == "OK", let number = reply[1].string else { return .end(Outcome.gone.value) }
             // The account already has the wanted address, or never will.
             if reply[0].string == "" { return .step(end(number, of: user, .gone)) }
-            return take(reply, of: user)
+            return claimAddress(reply, of: user)
         }
     }
 
     /// - Parameter reply: The new address, the number, the old address.
-    private func take(_ reply: ScriptReply, of user: UserID) -> IntentProgress {
+    private func claimAddress(_ reply: ScriptReply, of user: UserID) -> IntentProgress {
         guard let email = reply[0].string.flatMap({ EmailAddress($0) }), let number = reply[1].string,
             let old = reply[2].string.flatMap({ EmailAddress($0) })
         else { return .damaged }
-        return take(Wish(user: user, number: number, email: email, old: old))
+        return claimAddress(Wish(user: user, number: number, email: email, old: old))
     }
 
-    private func take(_ wish: Wish) -> IntentProgress {
+    private func claimAddress(_ wish: Wish) -> IntentProgress {
         guard let addresses else { return .fail(.disconnected(sent: false)) }
         let keys = addresses.keys(of: wish.email.text)
         let call = ScriptCall(
@@ -102,14 +102,14 @@ final class EmailChange {
                 guard let claim = reply[0].string.flatMap({ EmailClaim($0) }) else {
                     return .step(end(wish.number, of: wish.user, .taken))
                 }
-                return .step(look(at: claim, for: wish))
+                return .step(checkHolder(of: claim, for: wish))
             })
     }
 
-    private func look(at claim: EmailClaim, for wish: Wish) -> IntentStep {
+    private func checkHolder(of claim: EmailClaim, for wish: Wish) -> IntentStep {
         IntentStep(.holds(claim, on: wish.email, in: shard.partitions), about: claim.user) { [unowned self] reply in
             if reply.word == "HELD" { return .step(end(wish.number, of: wish.user, .taken)) }
-            return release(claim.text, of: wish.email) { [unowned self] in take(wish) }
+            return release(claim.text, of: wish.email) { [unowned self] in claimAddress(wish) }
         }
     }
 

@@ -32,7 +32,7 @@ final class OwnAccounts {
         }
         registry.event("A", offers: true) { [unowned self] event in
             guard let user = event.subject, shard.sessions.users[user] != nil else { return }
-            take(event.version, Array(event.rest), of: user)
+            apply(event.version, Array(event.rest), of: user)
         }
         deadline = registry.deadline { [unowned self] _ in readMissed() }
     }
@@ -97,20 +97,20 @@ final class OwnAccounts {
             switch result {
             // A damaged account must not keep the whole shard stale.
             case .failure(let failure) where failure.isLasting:
-                shard.noteDamage("account", of: user)
+                shard.recordDamage("account", of: user)
                 done(nil)
             case .failure(let failure): done(failure)
             case .success(let value):
                 let reply = ScriptReply(value)
                 if reply.word == "OK", let body = reply[0].bytes, let version = reply[1].int {
-                    take(version, body, of: user)
+                    apply(version, body, of: user)
                 }
                 done(nil)
             }
         }
     }
 
-    private func take(_ version: Int64, _ account: [UInt8], of user: UserID) {
+    private func apply(_ version: Int64, _ account: [UInt8], of user: UserID) {
         guard let local = shard.sessions.users[user], version > held[user]?.version ?? 0 else { return }
         var json = Array(#"{"type":"ownAccount","account":"#.utf8)
         json += account

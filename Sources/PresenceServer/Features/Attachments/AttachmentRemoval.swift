@@ -43,7 +43,7 @@ final class AttachmentRemoval {
         ) {
             [unowned self] in waiting.values.reduce(0, +)
         }
-        deadline = registry.deadline { [unowned self] _ in lookOn() }
+        deadline = registry.deadline { [unowned self] _ in scanNext() }
     }
 
     /// Starts the checks when the shard becomes live; one shard of a server is enough.
@@ -52,9 +52,9 @@ final class AttachmentRemoval {
     }
 
     /// Checks the partition of a conversation, in which something may be due.
-    func look(at id: ConversationID) {
+    func scanPartition(of id: ConversationID) {
         wanted.insert(shard.partitions.index(of: id))
-        lookNow()
+        scanWanted()
     }
 
     private func wait() {
@@ -63,24 +63,24 @@ final class AttachmentRemoval {
         shard.deadlines.setOnly(deadline, at: shard.clock.now + pause)
     }
 
-    private func lookOn() {
+    private func scanNext() {
         wait()
         wanted.insert(partition)
         partition = (partition + 1) % shard.partitions.count
-        lookNow()
+        scanWanted()
     }
 
-    private func lookNow() {
+    private func scanWanted() {
         guard !isBusy else { return }
         isBusy = true
         shard.tasks.run { [self] in
-            while let place = wanted.popFirst() { if await look(in: place) { wanted.insert(place) } }
+            while let place = wanted.popFirst() { if await scan(place) { wanted.insert(place) } }
             isBusy = false
         }
     }
 
     /// - Returns: Whether more uploads may be due.
-    private func look(in place: Int) async -> Bool {
+    private func scan(_ place: Int) async -> Bool {
         let keys = shard.partitions.keys(place)
         let now = String(shard.clock.redisNow)
         guard let count = try? await shard.command(["ZCOUNT", keys.attachmentsDue, "-inf", now]).int else {

@@ -11,7 +11,7 @@ extension Attachments {
         _ = try AttachmentHead(head.request)
         guard head.request.head.contentLength ?? 0 > 0 else { throw Refusal(.badRequest, "a body is needed") }
         let key = shard.partitions.keys(of: head.ids[0]).conversation(head.ids[0])
-        let isMember = try await shard.ask("HEXISTS", key, "m:" + user.string).int == 1
+        let isMember = try await shard.run("HEXISTS", key, "m:" + user.string).int == 1
         if !isMember { throw MessageRefusal.forbidden.refusal }
     }
 
@@ -23,7 +23,7 @@ extension Attachments {
             parts = try await PhotoMaker.make(file, for: call, counting: counts, refusal: Self.notAnImage)
         }
         let attachment = Attachment(name: StoredName(near: call.ids[0], in: shard.partitions), head: head, parts: parts)
-        try await store.keep(parts, as: attachment.name, for: call) { note($0, "attachment not kept") }
+        try await store.store(parts, as: attachment.name, for: call) { record($0, "attachment not kept") }
         return try await attach(attachment, call)
     }
 
@@ -34,7 +34,7 @@ extension Attachments {
         switch beginning {
         case .success(let bytes): return AttachmentHead.isPicture(bytes)
         case .failure(let failure):
-            note(FileStoreFailure(failure), "attachment not kept")
+            record(FileStoreFailure(failure), "attachment not kept")
             throw .noPlace
         }
     }
@@ -106,7 +106,7 @@ extension Attachments {
         switch await store.done(on: shard, { () throws(FileStoreFailure) in try store.remove(name) }) {
         case .success?: return true
         case .failure(let failure)?:
-            note(failure, "attachment not removed")
+            record(failure, "attachment not removed")
             return false
         case nil: return false
         }

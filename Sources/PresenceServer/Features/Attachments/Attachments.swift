@@ -45,7 +45,7 @@ final class Attachments: Feature {
         registerMetrics(in: &registry)
         removal = AttachmentRemoval(self, in: &registry)
         sweep = FileSweep(shard, of: swept(in: &registry), in: &registry)
-        shard.feature(Messages.self)?.onDeletion.append { [unowned self] in removal.look(at: $0) }
+        shard.feature(Messages.self)?.onDeletion.append { [unowned self] in removal.scanPartition(of: $0) }
         let (most, rate) = (shard.configuration[Self.maxBytes], shard.configuration[Self.perUserPerHour])
         registry.upload(
             "POST", "/v1/conversations/{id}/attachments",
@@ -75,12 +75,12 @@ final class Attachments: Feature {
         if step == .live, let sweep {
             sweep.start()
             removal.start()
-            check.once(store, on: shard) { [unowned self] in note($0, "attachments cannot be kept") }
+            check.once(store, on: shard) { [unowned self] in record($0, "attachments cannot be kept") }
         }
         done(nil)
     }
 
-    func note(_ failure: FileStoreFailure, _ what: String) {
+    func record(_ failure: FileStoreFailure, _ what: String) {
         failures.value += 1
         shard.logSparsely(what, ["reason": failure.description], level: .error)
     }
@@ -99,7 +99,7 @@ final class Attachments: Feature {
                 guard let key = shard.feature(Conversations.self)?.pairKey else { return false }
                 return await shard.tasks.wait { key.isKnown($0) }
             }, isOwned: { [unowned self] in try? await isOwned($0) }, removed: { removed.value += 1 },
-            failed: { [unowned self] in note($0, $1) })
+            failed: { [unowned self] in record($0, $1) })
     }
 
     /// A recorded upload is left to `AttachmentRemoval`.
@@ -118,14 +118,14 @@ final class Attachments: Feature {
             ("Content-Security-Policy", "sandbox; default-src 'none'"),
             ("Cross-Origin-Resource-Policy", "cross-origin"),
         ]
-        let failed: (FileStoreFailure) -> Void = { [unowned self] in note($0, "attachment not served") }
+        let failed: (FileStoreFailure) -> Void = { [unowned self] in record($0, "attachment not served") }
         let key = shard.partitions.keys(of: file.name.id).attachment(file.name)
         guard file.kind == .bytes else {
             return store.serve(file, known: key, as: content, on: call, shard: shard, failed: failed)
         }
         shard.tasks.run { [self] in
             do throws(Refusal) {
-                let words = try await shard.ask("HMGET", key, "size", "type", "name").array ?? []
+                let words = try await shard.run("HMGET", key, "size", "type", "name").array ?? []
                 guard words.count == 3, let size = words[0].int else {
                     throw Refusal(.notFound, "there is no such file")
                 }

@@ -33,11 +33,11 @@ extension Console {
         guard let trace else {
             return call.refuse(retryAfter: Trace.patience, "others look at too many users and conversations")
         }
-        if isNew { hear(for: trace) }
-        call.respond(.json(200, trace.answer(after: after, of: Self.member("trace", in: call), now: now)))
+        if isNew { beginTrace(trace) }
+        call.respond(.json(200, trace.encode(after: after, of: Self.member("trace", in: call), now: now)))
     }
 
-    private func hear(for trace: Trace) {
+    private func beginTrace(_ trace: Trace) {
         traces.append(trace)
         shard.beginObserving { [unowned self] in observe($0) }
         shard.deadlines.set(endOfTraces, .none, at: shard.clock.now + Trace.patience)

@@ -47,7 +47,7 @@ final class Console: Feature {
         if step == .live { SessionEnds.shared.begin(at: shard.clock.redisNow) }
         if step == .lost || step == .live {
             for trace in traces {
-                trace.note(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)
+                trace.record(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)
             }
         }
         done(nil)

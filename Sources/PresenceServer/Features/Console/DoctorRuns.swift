@@ -30,13 +30,13 @@ extension Console {
         }
         guard !isBusy else { return report(call) }
         call.work(Self.doctorThread) {
-            Console.look(configuration, at: now)
+            Console.examine(configuration, at: now)
         } then: { [self] _ in
             report(call)
         }
     }
 
-    private static func look(_ configuration: ServerConfiguration, at now: Timestamp) {
+    private static func examine(_ configuration: ServerConfiguration, at now: Timestamp) {
         let run: Run
         do {
             let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)

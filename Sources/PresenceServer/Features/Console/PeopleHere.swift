@@ -16,16 +16,16 @@ extension Console {
 
     func people(_ call: HTTPCall) async throws -> HTTPResponse {
         let walk = try Walk(call.request.query, partitions: shard.partitions.count)
-        let leases = try await shard.ask("HKEYS", shard.partitions.space.leases).array ?? []
+        let leases = try await shard.run("HKEYS", shard.partitions.space.leases).array ?? []
         walk.shards = leases.compactMap(\.string).filter { $0 != "swept" }.sorted()
         while walk.users.count < Self.most, walk.steps < Self.longest {
-            guard let (partition, list, cursor) = walk.next() else { return await answer(walk, more: false) }
+            guard let (partition, list, cursor) = walk.next() else { return await respond(walk, more: false) }
             let key = shard.partitions.keys(partition).users(ofShard: list)
-            let page = try await shard.ask("SSCAN", key, cursor, "COUNT", Self.step).array ?? []
+            let page = try await shard.run("SSCAN", key, cursor, "COUNT", Self.step).array ?? []
             walk.users += (page.last?.array ?? []).compactMap { $0.string.flatMap { UserID($0) } }
-            walk.note(page.first?.string ?? "0")
+            walk.record(page.first?.string ?? "0")
         }
-        return await answer(walk, more: true)
+        return await respond(walk, more: true)
     }
 
     /// A walk through all lists: partition by partition, and in each the lists of all shards, in the order of their names. It
@@ -70,12 +70,12 @@ extension Console {
         }
 
         /// Records the cursor up to which the list has been read; 0 if it is complete.
-        func note(_ cursor: String) { self.cursor = cursor }
+        func record(_ cursor: String) { self.cursor = cursor }
 
         var text: String { "\(partition):\(shard):\(cursor)" }
     }
 
-    private func answer(_ walk: Walk, more: Bool) async -> HTTPResponse {
+    private func respond(_ walk: Walk, more: Bool) async -> HTTPResponse {
         var found: [UserID: String] = [:]
         await shard.tasks.each(walk.users, window: Self.window) { [self] user in
             let key = shard.partitions.keys(of: user).user(user)

@@ -16,7 +16,7 @@ extension Console {
         guard cursor.map(AccountConsole.isCursor) ?? true else {
             throw .invalid("cursor", "must be what an earlier answer had")
         }
-        look(call) { configuration in
+        respond(call) { configuration in
             let console = try AccountConsole(url: Doctor.place(of: configuration), configuration: configuration)
             return try JSONEncoder().encode(console.search(text, after: cursor))
         }
@@ -30,15 +30,15 @@ extension Console {
             }
             var shards: [Shard]
         }
-        look(call) { configuration in
+        respond(call) { configuration in
             let place = try ConsoleStore(url: Doctor.place(of: configuration), configuration: configuration)
             let (store, partitions) = (place.store, place.partitions)
             let key = partitions.space.leases
-            let names = (try store[key].ask("HKEYS", key).array ?? []).compactMap(\.string).filter { $0 != "swept" }
+            let names = (try store[key].run("HKEYS", key).array ?? []).compactMap(\.string).filter { $0 != "swept" }
             var totals = Totals(shards: names.sorted().map { Totals.Shard(name: $0) })
             for partition in 0..<partitions.count {
                 let keys = partitions.keys(partition)
-                let counts = try store[keys.shards].askAll(
+                let counts = try store[keys.shards].runAll(
                     totals.shards.map { ["SCARD", keys.users(ofShard: $0.name)] })
                 for (place, count) in counts.enumerated() { totals.shards[place].users += try count.get().int ?? 0 }
             }
@@ -46,7 +46,7 @@ extension Console {
         }
     }
 
-    private func look(_ call: HTTPCall, _ work: @escaping @Sendable (ServerConfiguration) throws -> Data) {
+    private func respond(_ call: HTTPCall, _ work: @escaping @Sendable (ServerConfiguration) throws -> Data) {
         let configuration = shard.configuration
         call.work(Self.redisThread) {
             (try? work(configuration)).map { Array($0) }

@@ -6,12 +6,12 @@ import WebSockets
 /// All servers by their leases, the memory of Redis, and the limits for comparison with the numbers of `/metrics`.
 extension Console {
     func servers() async throws(Refusal) -> HTTPResponse {
-        let leases = try await shard.ask("HGETALL", shard.partitions.space.leases).array?.compactMap(\.string) ?? []
-        let memory = try await shard.ask("INFO", "memory").string ?? ""
-        return .json(200, answer(HeldLeases(leases, now: shard.clock.redisNow), memory))
+        let leases = try await shard.run("HGETALL", shard.partitions.space.leases).array?.compactMap(\.string) ?? []
+        let memory = try await shard.run("INFO", "memory").string ?? ""
+        return .json(200, encode(HeldLeases(leases, now: shard.clock.redisNow), memory))
     }
 
-    private func answer(_ leases: HeldLeases, _ memory: String) -> String {
+    private func encode(_ leases: HeldLeases, _ memory: String) -> String {
         let servers = leases.leases.sorted { $0.key < $1.key }.map { name, lease in
             let state = lease.isReaping ? "reaping" : lease.until > leases.now ? "live" : "ranOut"
             return #"{"name":\#(JSONWriter.encoded(name)),"state":"\#(state)","renewedAt":\#(lease.renewed),"#

@@ -27,7 +27,7 @@ final class SessionEnds: Sendable {
 
     func begin(at now: Timestamp) { state.withLock { $0.since = $0.since ?? now } }
 
-    func note(_ json: String, of user: UserID) {
+    func record(_ json: String, of user: UserID) {
         state.withLock { [most] state in
             state.ends[user, default: []].append(json)
             // A client that reconnects in a loop does not displace the ends of others.
@@ -61,7 +61,7 @@ extension Console {
             #"{"id":\#(JSONWriter.encoded(session.id)),"kind":"\#(session.kind)",\#(device)"#
             + #""since":\#(time - (now - session.began)),"heardAt":\#(time - (now - session.lastHeard)),"#
             + #""endedAt":\#(time),"how":"\#(Self.how(session.closing))"}"#
-        SessionEnds.shared.note(json, of: session.user.id)
+        SessionEnds.shared.record(json, of: session.user.id)
     }
 
     func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp) {
@@ -69,7 +69,7 @@ extension Console {
         let json =
             #"{"heardAt":\#(renewedAt),"endedAt":\#(shard.clock.redisNow),"how":"serverDied","#
             + #""server":\#(JSONWriter.encoded(incarnation))}"#
-        for user in users { SessionEnds.shared.note(json, of: user) }
+        for user in users { SessionEnds.shared.record(json, of: user) }
     }
 
     /// docs/openapi.yaml has the meaning of each word.

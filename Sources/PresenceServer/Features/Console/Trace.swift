@@ -47,7 +47,7 @@ final class Trace: Sendable {
     }
 
     /// Records an event of the connection to Redis rather than of the subject.
-    func note(_ kind: StaticString, at time: Timestamp, now: Milliseconds) {
+    func record(_ kind: StaticString, at time: Timestamp, now: Milliseconds) {
         add(now: now) {
             var json = Array(#"{"kind":""#.utf8)
             JSONWriter.raw(kind, to: &json)
@@ -59,7 +59,7 @@ final class Trace: Sendable {
     }
 
     /// The entries after a number; all entries if the number is from another trace.
-    func answer(after: Int64, of name: String?, now: Milliseconds) -> [UInt8] {
+    func encode(after: Int64, of name: String?, now: Milliseconds) -> [UInt8] {
         let (entries, count) = state.withLock { state in
             state.askedAt = now
             return (state.entries, state.count)

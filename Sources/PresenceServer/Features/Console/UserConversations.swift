@@ -13,12 +13,12 @@ extension Console {
         guard let reading = shard.feature(Conversations.self)?.reading else {
             preconditionFailure("every server has conversations")
         }
-        let inbox = try await shard.ask("HGETALL", shard.partitions.keys(of: user).inbox(user))
+        let inbox = try await shard.run("HGETALL", shard.partitions.keys(of: user).inbox(user))
         let (newest, isMore) = Self.newest(inbox.array?.compactMap(\.string) ?? [])
         let found: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
             reading.read(newest, of: user, done: $0)
         }
-        return answer(try found.answered().records, to: user, isMore: isMore)
+        return respond(try found.answered().records, to: user, isMore: isMore)
     }
 
     /// - Parameter words: An inbox: alternating conversations, and `in VERSION` or `out VERSION …`.
@@ -32,7 +32,7 @@ extension Console {
         return (sorted.prefix(mostConversations).map(\.0), sorted.count > mostConversations)
     }
 
-    private func answer(_ records: [ConversationRecord], to user: UserID, isMore: Bool) -> HTTPResponse {
+    private func respond(_ records: [ConversationRecord], to user: UserID, isMore: Bool) -> HTTPResponse {
         var json = Array(#"{"conversations":["#.utf8)
         for (place, record) in records.sorted(by: { $0.newest > $1.newest }).enumerated() {
             if place > 0 { json.append(UInt8(ascii: ",")) }

@@ -7,13 +7,13 @@ import WebSockets
 extension Console {
     func sessions(of user: UserID) async throws(Refusal) -> HTTPResponse {
         let keys = shard.partitions.keys(of: user)
-        let words = try await shard.ask("HGETALL", keys.sessions(user)).array?.map { $0.string ?? "" } ?? []
-        let chosen = try await shard.ask("HMGET", keys.user(user), "chosen", "clearAt").array ?? []
-        return .json(200, Self.answer(words, chosen, SessionEnds.shared.read(user)))
+        let words = try await shard.run("HGETALL", keys.sessions(user)).array?.map { $0.string ?? "" } ?? []
+        let chosen = try await shard.run("HMGET", keys.user(user), "chosen", "clearAt").array ?? []
+        return .json(200, Self.encode(words, chosen, SessionEnds.shared.read(user)))
     }
 
     /// - Parameter words: Names and values of sessions in turn.
-    private static func answer(
+    private static func encode(
         _ words: [String], _ chosen: [RedisValue], _ past: (ends: [String], since: Timestamp?)
     ) -> String {
         let sessions = stride(from: 0, to: words.count - 1, by: 2).compactMap { index in

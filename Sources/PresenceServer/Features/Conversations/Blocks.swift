@@ -49,7 +49,7 @@ struct Blocks {
                 let record = shard.partitions.keys(of: user).user(user)
                 // This read is part of a change, so a failed read is reported as a failed change with an unknown
                 // outcome.
-                if try await shard.ask("HEXISTS", record, "deletedAt", changes: true).int == 1 { deleted.insert(user) }
+                if try await shard.run("HEXISTS", record, "deletedAt", changes: true).int == 1 { deleted.insert(user) }
             } catch {
                 refusal = error
             }

@@ -18,7 +18,7 @@ struct ConversationReading {
     /// Async variant, for a request.
     func read(_ id: ConversationID) async throws(Refusal) -> ConversationRecord? {
         let key = shard.partitions.keys(of: id).conversation(id)
-        return ConversationRecord(id, try await shard.ask("HGETALL", key, about: id))
+        return ConversationRecord(id, try await shard.run("HGETALL", key, about: id))
     }
 
     /// The result of reading several conversations.
@@ -40,7 +40,7 @@ struct ConversationReading {
                 switch result {
                 case .success(let record): if let record, record.member(user) != nil { found.records.append(record) }
                 case .failure(let reason) where reason.isLasting:
-                    shard.noteDamage("conversation", of: id)
+                    shard.recordDamage("conversation", of: id)
                     found.damaged.insert(id)
                 case .failure(let reason): failure = reason
                 }
@@ -78,7 +78,7 @@ struct ConversationReading {
     func isFull(_ users: [UserID], in id: ConversationID) async throws(Refusal) -> Bool {
         guard !users.isEmpty else { return false }
         let key = shard.partitions.keys(of: id).conversation(id)
-        let creator = try await shard.ask("HGET", key, "creator", about: id).string
+        let creator = try await shard.run("HGET", key, "creator", about: id).string
         return try await isFull(users, madeBy: creator.flatMap { UserID($0) }, besides: id)
     }
 
@@ -118,7 +118,7 @@ struct ConversationReading {
 
     func inbox(of user: UserID, done: @escaping (Result<Inbox, RedisFailure>) -> Void) {
         shard.store.command(["HGETALL", shard.partitions.keys(of: user).inbox(user)], lane: .commands) { result in
-            if result.failure?.isLasting == true { shard.noteDamage("inbox", of: user) }
+            if result.failure?.isLasting == true { shard.recordDamage("inbox", of: user) }
             done(
                 result.map { value in
                     let words = value.array?.compactMap(\.string) ?? []

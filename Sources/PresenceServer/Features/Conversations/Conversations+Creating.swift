@@ -22,7 +22,7 @@ extension Conversations {
         // the conversation is refused like any user who is not a member.
         if let key = request.key {
             let creations = shard.partitions.keys(of: creator).creations(creator)
-            let made = try await shard.ask("HGET", creations, key.string).string
+            let made = try await shard.run("HGET", creations, key.string).string
             if let id = made.flatMap({ ConversationID($0) }) { return try await record(id, for: creator) }
         }
         try await blocks.check(creator, and: others)

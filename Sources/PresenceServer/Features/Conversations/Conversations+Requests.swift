@@ -14,7 +14,7 @@ extension Conversations {
             answer: { [unowned self] (request, context) async throws(Refusal) in
                 try shard.admitWrites()
                 do throws(Refusal) {
-                    return answer("conversationCreated", try await create(request, context), context)
+                    return encodeReply("conversationCreated", try await create(request, context), context)
                 } catch {
                     throw error.ofChange
                 }
@@ -24,7 +24,7 @@ extension Conversations {
             decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.conversation(members) },
             answer: { [unowned self] (id, context) async throws(Refusal) in
                 try await shard.admit(context.writer)
-                return answer("conversationInfo", try await record(id, for: context.user), context)
+                return encodeReply("conversationInfo", try await record(id, for: context.user), context)
             })
         registry.request(
             "conversationSettings",
@@ -54,7 +54,7 @@ extension Conversations {
     }
 
     /// A conversation as a member sees it.
-    func answer(_ type: StaticString, _ record: ConversationRecord, _ context: RequestContext) -> Answer {
+    func encodeReply(_ type: StaticString, _ record: ConversationRecord, _ context: RequestContext) -> Answer {
         var payload: [UInt8] = []
         ServerMessageWriter.begin(type, id: context.id, to: &payload)
         JSONWriter.key("conversation", to: &payload)
@@ -93,7 +93,7 @@ extension Conversations {
     /// only afterwards. The user's next request pays for the members beyond the first few.
     func charge(_ user: UserID, _ members: RedisValue, for each: Int) {
         let tokens = ((members.int.map { Int($0) } ?? 1) - 1) / each
-        if tokens > 0 { shard.userRates.take(tokens, by: user, at: shard.clock.now) }
+        if tokens > 0 { shard.userRates.consume(tokens, by: user, at: shard.clock.now) }
     }
 
     // MARK: Members

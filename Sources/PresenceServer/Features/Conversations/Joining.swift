@@ -19,13 +19,13 @@ final class Joining {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents("joining") { [unowned self] in look(Intent(kind, $0)) }
+        kind = registry.intents("joining") { [unowned self] in findInboxes(Intent(kind, $0)) }
     }
 
     /// The step of a script that changes the members. The intent continues if the reply is `OK`.
     func first(_ call: ScriptCall, of intent: Intent) -> IntentStep {
         IntentStep(call, about: intent.subject) { [unowned self] reply in
-            reply.word == "OK" ? .step(look(intent, reply.value)) : .end(reply.value)
+            reply.word == "OK" ? .step(findInboxes(intent, reply.value)) : .end(reply.value)
         }
     }
 
@@ -33,7 +33,7 @@ final class Joining {
     /// they are very many, after the first part.
     ///
     /// - Parameter damaged: users whose inboxes cannot be updated.
-    private func look(
+    private func findInboxes(
         _ intent: Intent, _ answer: RedisValue = IntentProgress.ok, damaged: Set<UserID> = []
     ) -> IntentStep {
         let (id, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
@@ -46,7 +46,7 @@ final class Joining {
                 UserID(words[place]).map { Waiting(user: $0, state: words[place + 1], version: words[place + 2]) }
             }.filter { !damaged.contains($0.user) }.prefix(Self.batch)
             guard !waiting.isEmpty else { return .end(answer) }
-            return tell(waiting, Part(damaged: damaged, isLast: waiting.count < Self.batch), intent, answer)
+            return updateInboxes(waiting, Part(damaged: damaged, isLast: waiting.count < Self.batch), intent, answer)
         }
     }
 
@@ -64,11 +64,11 @@ final class Joining {
         let isLast: Bool
     }
 
-    private func tell(
+    private func updateInboxes(
         _ waiting: ArraySlice<Waiting>, _ part: Part, _ intent: Intent, _ answer: RedisValue
     ) -> IntentProgress {
         guard let next = waiting.first else {
-            return part.heard.isEmpty ? goOn(after: part, intent, answer) : .step(settle(part, intent, answer))
+            return part.heard.isEmpty ? proceed(after: part, intent, answer) : .step(settle(part, intent, answer))
         }
         let (user, keys) = (next.user, shard.partitions.keys(of: next.user))
         let call = ScriptCall(
@@ -81,14 +81,14 @@ final class Joining {
                 "intent": Intent(kind, user).member, "conversation": intent.subject, "change": next.state,
                 "version": next.version, "mostIn": shard.configuration[Conversations.mostPerUser],
             ])
-        func follow(_ change: (inout Part) -> Void) -> IntentProgress {
+        func advance(_ change: (inout Part) -> Void) -> IntentProgress {
             var part = part
             change(&part)
-            return tell(waiting.dropFirst(), part, intent, answer)
+            return updateInboxes(waiting.dropFirst(), part, intent, answer)
         }
         return .step(
-            IntentStep(call, about: user, skip: { follow { $0.damaged.insert(user) } }) { reply in
-                follow { $0.heard += [user.string, next.version, reply[0].string ?? ""] }
+            IntentStep(call, about: user, skip: { advance { $0.damaged.insert(user) } }) { reply in
+                advance { $0.heard += [user.string, next.version, reply[0].string ?? ""] }
             })
     }
 
@@ -96,11 +96,11 @@ final class Joining {
         let (id, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
         let call = ScriptCall(
             .settle, in: keys, keys.whole(id), ["intent": intent.member, "conversation": id], each: part.heard)
-        return IntentStep(call, about: id) { [unowned self] _ in goOn(after: part, intent, answer) }
+        return IntentStep(call, about: id) { [unowned self] _ in proceed(after: part, intent, answer) }
     }
 
     /// In a very large conversation, the inboxes that are still to be updated come after the answer.
-    private func goOn(after part: Part, _ intent: Intent, _ answer: RedisValue) -> IntentProgress {
-        part.isLast ? .end(answer) : .more(answer, rest: look(intent, answer, damaged: part.damaged))
+    private func proceed(after part: Part, _ intent: Intent, _ answer: RedisValue) -> IntentProgress {
+        part.isLast ? .end(answer) : .more(answer, rest: findInboxes(intent, answer, damaged: part.damaged))
     }
 }

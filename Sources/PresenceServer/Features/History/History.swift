@@ -31,7 +31,7 @@ final class History: Feature {
             "DELETE", "/v1/users/{id}/history",
             answer: { [unowned self] (call) async throws(Refusal) in
                 let key = shard.partitions.keys(of: call.ids[0]).history(call.ids[0])
-                _ = try await shard.ask("DEL", key, changes: true)
+                _ = try await shard.run("DEL", key, changes: true)
                 return .done
             })
     }
@@ -44,10 +44,10 @@ final class History: Feature {
         let reply = try await shard.run(
             ScriptCall(.history, in: keys, ["user": keys.user(user), "history": keys.history(user)]), changes: false)
         guard let read = PastRead(reply) else {
-            shard.noteDamage("history", of: user)
+            shard.recordDamage("history", of: user)
             throw Refusal(.damagedRecord())
         }
-        return .json(200, answer(read, query, of: user, isSeen: maySee))
+        return .json(200, encode(read, query, of: user, isSeen: maySee))
     }
 
     /// Whether a viewer may see all of a user's presence. History shows when a user was last seen, so it needs that.
@@ -63,7 +63,7 @@ final class History: Feature {
     }
 
     /// A viewer who may not see the user's history gets the same answer as for a user who was never online.
-    private func answer(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
+    private func encode(_ read: PastRead, _ query: HistoryQuery, of user: UserID, isSeen: Bool) -> [UInt8] {
         let intervals = isSeen ? read.intervals : []
         var keptFrom = read.now - shard.configuration[History.keepFor]
         // Earlier intervals may have been removed to make room. The present one is not stored.

@@ -37,7 +37,7 @@ final class AgingWalk {
 
     /// - Returns: whether there is more to do now.
     func step() async -> Bool {
-        if walk != nil { return await goOn() }
+        if walk != nil { return await scanNext() }
         guard let partition = due.firstIndex(where: { $0 <= shard.clock.now }) else { return false }
         switch await state(of: partition) {
         case .never?, .once(wait: ...0)?: walk = (partition, "0", [])
@@ -69,7 +69,7 @@ final class AgingWalk {
         return .once(wait: max(0, Self.between - min(ago, Self.between)))
     }
 
-    private func note(_ partition: Int) async {
+    private func store(_ partition: Int) async {
         let words: [String]
         switch await state(of: partition) {
         case .never?: words = [String(shard.clock.redisNow)]
@@ -86,14 +86,14 @@ final class AgingWalk {
 
     // MARK: Walking
 
-    private func goOn() async -> Bool {
+    private func scanNext() async -> Bool {
         guard let (partition, cursor, _) = walk else { return false }
         let call = ScriptCall(
             .findAging, in: shard.partitions.keys(partition), [:],
             ["beginning": shard.partitions.space.keys, "cursor": cursor, "count": Self.keys])
         let reply = try? await shard.reply(to: call)
         guard let reply, let next = reply[0].string, walk != nil,
-            await take(reply.rest.dropFirst().compactMap(\.string)), walk != nil
+            await addDue(reply.rest.dropFirst().compactMap(\.string)), walk != nil
         else {
             walk = nil
             due[partition] = shard.clock.now + Self.pause
@@ -105,14 +105,14 @@ final class AgingWalk {
         }
         let seen = walk!.seen.union([partition])
         walk = nil
-        await shard.tasks.each(seen.sorted(), window: Self.window) { [self] in await note($0) }
+        await shard.tasks.each(seen.sorted(), window: Self.window) { [self] in await store($0) }
         return true
     }
 
     /// Adds conversations as due; the sweep finds their real time.
     ///
     /// - Returns: whether all of them were added.
-    private func take(_ keys: [String]) async -> Bool {
+    private func addDue(_ keys: [String]) async -> Bool {
         var found: [Int: [String]] = [:]
         for key in keys {
             guard let end = key.firstIndex(of: "}"), let partition = places[String(key[...end])] else { continue }

@@ -100,7 +100,7 @@ final class MessageAging {
             return reply[1].string == "1"
         } catch  where error.isLasting {
             // Its time is set to that of a new conversation, so it does not delay others.
-            shard.noteDamage("conversation", of: id)
+            shard.recordDamage("conversation", of: id)
             _ = try? await shard.command(["ZADD", keys.aging, "XX", String(shard.clock.redisNow), name])
             return false
         } catch {

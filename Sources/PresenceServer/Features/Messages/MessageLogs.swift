@@ -29,7 +29,7 @@ final class MessageLogs: TopicKind {
     private func handle(_ event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, kind) else { return }
         guard let message = StoredMessage(Array(event.rest)) else {
-            return shard.noteDamage("message", of: topic.subject)
+            return shard.recordDamage("message", of: topic.subject)
         }
         // After a break this shard may have missed the removal of a member, so it reads the permitted receivers
         // together with the message.
@@ -88,11 +88,11 @@ final class MessageLogs: TopicKind {
             { [unowned shard] in shard.store.command(["HGETALL", key], lane: .commands, reply: $0) }, reply: reply)
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let record = ConversationRecord(topic.subject, value)
         members(of: topic)?.answered(Set(record?.members.map(\.user) ?? []))
         members(of: topic)?.apply(to: topic, in: shard.watchers)
-        if case .hole = shard.watchers.noteEnd(record?.changes ?? 0, of: topic) { shard.logReader.complete(topic) }
+        if case .hole = shard.watchers.recordEnd(record?.changes ?? 0, of: topic) { shard.logReader.complete(topic) }
     }
 
     /// The client drops its copy of the conversation's messages, and subscribes again.
@@ -132,7 +132,7 @@ final class MessageLogs: TopicKind {
                     let frame = restartFrame(of: request.topic, at: page.end)
                     entries.insert(LogEntry(sequence: page.first - 1, frame: frame), at: 0)
                 }
-                shard.catchUps.answer(request, with: entries)
+                shard.catchUps.complete(request, with: entries)
             }
         }
     }

@@ -84,7 +84,7 @@ extension Messages {
                 ])
             shard.run(call) { [unowned shard] result in
                 if result.failure?.isLasting == true {
-                    shard.noteDamage("conversation", of: id)
+                    shard.recordDamage("conversation", of: id)
                     refusal = .damaged
                 } else if case .success(let value) = result, let snapshot = MessageSnapshot(value) {
                     snapshots[id] = snapshot

@@ -15,7 +15,7 @@ extension Messages {
         registry.route(
             "DELETE", "/v1/conversations/{id}/messages/{id}",
             answer: { [unowned self] call in
-                try answer(call, try await delete(call.ids[1].string, in: call.ids[0], by: nil))
+                try respond(call, try await delete(call.ids[1].string, in: call.ids[0], by: nil))
             })
     }
 
@@ -52,10 +52,10 @@ extension Messages {
             guard let message else { throw DecodingFailure.missing("message") }
             return (from, message)
         }
-        return try answer(call, try await send(message, from: from, in: call.ids[0]))
+        return try respond(call, try await send(message, from: from, in: call.ids[0]))
     }
 
-    private func answer(_ call: HTTPCall, _ reply: ScriptReply) throws(Refusal) -> HTTPResponse {
+    private func respond(_ call: HTTPCall, _ reply: ScriptReply) throws(Refusal) -> HTTPResponse {
         guard let message = StoredMessage(last: reply) else { throw MessageRefusal.unreadable }
         var json = Array(#"{"conversation":"#.utf8)
         JSONWriter.string(call.ids[0].string, to: &json)

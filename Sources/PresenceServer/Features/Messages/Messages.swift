@@ -96,7 +96,7 @@ final class Messages: Feature {
         try charge(request.message.bytes, context)
         try await shard.admit(context.writer)
         let reply = try await send(request.message, from: context.user, in: request.conversation)
-        return answer("sent", request.conversation, reply, context)
+        return encodeReply("sent", request.conversation, reply, context)
     }
 
     /// A direct conversation accepts no message while one of its users blocks the other. The script decides, because it
@@ -104,7 +104,7 @@ final class Messages: Feature {
     func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID) async throws(Refusal)
         -> ScriptReply
     {
-        try room.take(message.bytes)
+        try room.admit(message.bytes)
         let isBlocked = try await conversations.isBlocked(user, in: id)
         let reply = try await run(
             .send, id,
@@ -123,7 +123,7 @@ final class Messages: Feature {
         try charge(request.text.count, context)
         let id = request.conversation
         try await shard.admit(context.writer)
-        try room.take(request.text.count)
+        try room.admit(request.text.count)
         let isBlocked = try await conversations.isBlocked(context.user, in: id)
         let reply = try await run(
             .editMessage, id,
@@ -131,7 +131,7 @@ final class Messages: Feature {
                 "conversation": id, "user": context.user, "id": request.message, "text": request.text, "keep": keep,
                 "isBlocked": isBlocked, "longest": longest,
             ])
-        return answer("messageUpdated", id, reply, context)
+        return encodeReply("messageUpdated", id, reply, context)
     }
 
     private func delete(
@@ -139,7 +139,7 @@ final class Messages: Feature {
     ) async throws(Refusal) -> Answer {
         try await shard.admit(context.writer)
         let reply = try await delete(request.message, in: request.conversation, by: context.user)
-        return answer("messageUpdated", request.conversation, reply, context)
+        return encodeReply("messageUpdated", request.conversation, reply, context)
     }
 
     /// - Parameter user: `nil` for a backend.
@@ -158,7 +158,7 @@ final class Messages: Feature {
     }
 
     /// The reply is `OK` and the message; if members receive it, their number is between them.
-    private func answer(
+    private func encodeReply(
         _ type: StaticString, _ id: ConversationID, _ reply: ScriptReply, _ context: RequestContext
     ) -> Answer {
         if reply.count > 1 { conversations.charge(context.user, reply[0], for: Conversations.toldMembers) }

@@ -19,17 +19,17 @@ final class StoreRoom {
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
-    /// Takes room for a message of this many bytes.
-    func take(_ bytes: Int) throws(Refusal) {
+    /// Admits a message of this many bytes, if there is room for it.
+    func admit(_ bytes: Int) throws(Refusal) {
         sent += bytes
-        if sent >= Self.step || isFull && shard.clock.now >= (askedAt ?? 0) + Self.pause { ask() }
+        if sent >= Self.step || isFull && shard.clock.now >= (askedAt ?? 0) + Self.pause { queryMemory() }
         // The error is the same as for Redis' own refusal.
         guard !isFull else {
             throw Refusal(.server(code: "OOM", message: "OOM messages have no room left"), changes: false)
         }
     }
 
-    private func ask() {
+    private func queryMemory() {
         (sent, askedAt) = (0, shard.clock.now)
         guard shard.store.hasOneClock else { return }
         shard.store.command(["INFO", "memory"], lane: .commands) { [self] result in

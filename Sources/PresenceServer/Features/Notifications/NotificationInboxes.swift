@@ -97,10 +97,10 @@ final class NotificationInboxes {
             switch reading {
             case .success(let reading?): done(.success(reading))
             case .success(nil):
-                shard.noteDamage("notifications", of: user)
+                shard.recordDamage("notifications", of: user)
                 done(.failure(.server(code: "ERR", message: "an answer that makes no sense")))
             case .failure(let failure):
-                if failure.isLasting { shard.noteDamage("notifications", of: user) }
+                if failure.isLasting { shard.recordDamage("notifications", of: user) }
                 done(.failure(failure))
             }
         }
@@ -127,11 +127,11 @@ final class NotificationInboxes {
         guard let news = NotificationEvent(event) else { return }
         let frame = WebSocketFrame.text(news.message)
         for subscriber in subscribers where !subscriber.connection.isClosed {
-            tell(subscriber, news, frame)
+            notify(subscriber, news, frame)
         }
     }
 
-    private func tell(_ subscriber: Subscriber, _ news: NotificationEvent, _ frame: [UInt8]) {
+    private func notify(_ subscriber: Subscriber, _ news: NotificationEvent, _ frame: [UInt8]) {
         let version = news.counts.version
         guard subscriber.isReady, !subscriber.isBehind, !subscriber.isReading else {
             subscriber.wanted = max(subscriber.wanted, version)
@@ -220,13 +220,13 @@ final class NotificationInboxes {
                 // A damaged record must not keep everything else stale.
                 done(failure.isLasting ? nil : failure)
             case .success(let reading):
-                take(reading, subscriber, isTaking: isTaking)
+                apply(reading, subscriber, isTaking: isTaking)
                 done(nil)
             }
         }
     }
 
-    private func take(_ reading: NotificationReading, _ subscriber: Subscriber, isTaking: Bool) {
+    private func apply(_ reading: NotificationReading, _ subscriber: Subscriber, isTaking: Bool) {
         defer { mark(subscriber) }
         // The connection has subscribed again meanwhile.
         guard reading.counts.version >= subscriber.told.version, subscriber.isReady else { return }

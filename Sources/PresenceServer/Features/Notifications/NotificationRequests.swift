@@ -94,7 +94,7 @@ enum NotificationRequest {
                         tooMany: DecodingFailure(
                             code: .tooMany, message: "at most \(limit) users in one request", field: "users"))
                 } else {
-                    try new.take(key, value)
+                    try new.decode(key, value)
                 }
             }
             guard let users else { throw DecodingFailure.missing("users") }
@@ -109,7 +109,7 @@ enum NotificationRequest {
 }
 
 extension NotificationRequest.New {
-    fileprivate mutating func take(_ key: JSONValue, _ value: JSONValue) throws(DecodingFailure) {
+    fileprivate mutating func decode(_ key: JSONValue, _ value: JSONValue) throws(DecodingFailure) {
         if key.equals("id") {
             id = try value.checkedIdentifier("id")
         } else if key.equals("kind") {

@@ -63,7 +63,7 @@ extension Notifications {
         /// The first failure.
         private(set) var failure: RedisFailure?
 
-        fileprivate func note(_ failure: RedisFailure) {
+        fileprivate func record(_ failure: RedisFailure) {
             switch failure {
             case .disconnected(sent: true), .timedOut(sent: true): hasBegun = true
             default: break
@@ -93,9 +93,9 @@ extension Notifications {
             stored.value += count
             repeated.value += users.count - count
         } catch {
-            guard error.isLasting else { return progress.note(error) }
+            guard error.isLasting else { return progress.record(error) }
             guard users.count > 1 else {
-                shard.noteDamage("notifications", of: users[0])
+                shard.recordDamage("notifications", of: users[0])
                 progress.damaged += 1
                 return
             }

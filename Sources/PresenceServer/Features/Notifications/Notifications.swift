@@ -86,7 +86,7 @@ final class Notifications: Feature {
     }
 
     private func damage(of user: UserID) -> Refusal {
-        shard.noteDamage("notifications", of: user)
+        shard.recordDamage("notifications", of: user)
         return Refusal(.damagedRecord())
     }
 }

@@ -49,9 +49,9 @@ final class DecodingTurns {
     /// - Parameter used: The time of a core, in ms.
     func end(_ turn: Turn, used: Int, at now: Milliseconds) {
         decoding.remove(turn.user)
-        users.take(used, by: turn.user, at: now)
+        users.consume(used, by: turn.user, at: now)
         guard turn.address != .none else { return }
-        addresses.take(used, by: turn.address, at: now)
+        addresses.consume(used, by: turn.address, at: now)
         let left = atAddress[turn.address, default: 0] - 1
         atAddress[turn.address] = left > 0 ? left : nil
     }

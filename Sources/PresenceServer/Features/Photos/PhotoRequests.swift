@@ -17,19 +17,19 @@ extension Photos {
                 .validationFailed, "This is no whole JPEG or PNG of at most 40 million pixels.", field: "photo",
                 reason: "photo_not_an_image"))
         let name = StoredName(near: user, in: shard.partitions)
-        try await store.keep(parts, as: name, for: call) { note($0, "picture not kept") }
+        try await store.store(parts, as: name, for: call) { record($0, "picture not kept") }
         made.value += 1
         return try await put(name, of: user, call)
     }
 
-    func giveUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+    func removePhoto(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         try await put(nil, of: try await ownAccount(call), call)
     }
 
     private func ownAccount(_ call: HTTPCall) async throws(Refusal) -> UserID {
         guard let user = call.viewer else { throw Refusal(.forbidden, "a backend has no account of its own") }
         let key = shard.partitions.keys(of: user).account(user)
-        guard try await shard.ask("HEXISTS", key, "email").int == 1 else { throw Self.noAccount }
+        guard try await shard.run("HEXISTS", key, "email").int == 1 else { throw Self.noAccount }
         return user
     }
 
@@ -38,7 +38,7 @@ extension Photos {
     /// Replaces a user's picture, or removes it.
     private func put(_ name: StoredName?, of user: UserID, _ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let keys = shard.partitions.keys(of: user)
-        var former = try await shard.ask("HGET", keys.user(user), "photo").string.flatMap { StoredName($0) }
+        var former = try await shard.run("HGET", keys.user(user), "photo").string.flatMap { StoredName($0) }
         for _ in 0...Self.mostTries {
             let reply = try await shard.run(setting(name, after: former, of: user, by: call.writer))
             switch reply.word {
@@ -84,7 +84,7 @@ extension Photos {
         guard let version = reply[0].int, let body = reply[1].bytes,
             body.withUnsafeBytes({ RegisterFrame.isBody($0) })
         else {
-            shard.noteDamage("profile", of: user)
+            shard.recordDamage("profile", of: user)
             throw Refusal(.damagedRecord())
         }
         var json = Array("{".utf8)

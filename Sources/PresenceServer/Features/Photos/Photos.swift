@@ -57,7 +57,7 @@ final class Photos: Feature {
             answer: { [unowned self] (call, file) async throws(Refusal) in try await upload(call, file) })
         registry.route(
             "DELETE", "/v1/me/photo", for: .users, limits: RouteLimits(rate: Self.rate),
-            answer: { [unowned self] (call) async throws(Refusal) in try await giveUp(call) })
+            answer: { [unowned self] (call) async throws(Refusal) in try await removePhoto(call) })
         registry.route("GET", "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
         registry.route("HEAD", "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
     }
@@ -65,12 +65,12 @@ final class Photos: Feature {
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         if step == .live, let sweep {
             sweep.start()
-            check.once(store, on: shard) { [unowned self] in note($0, "pictures cannot be kept") }
+            check.once(store, on: shard) { [unowned self] in record($0, "pictures cannot be kept") }
         }
         done(nil)
     }
 
-    func note(_ failure: FileStoreFailure, _ what: String) {
+    func record(_ failure: FileStoreFailure, _ what: String) {
         failures.value += 1
         shard.logSparsely(what, ["reason": failure.description], level: .error)
     }
@@ -90,7 +90,7 @@ final class Photos: Feature {
         ]
         let key = shard.partitions.keys(of: file.name.id).key(.photo, file.name.id)
         store.serve(file, known: key, as: content, on: call, shard: shard) { [unowned self] in
-            note($0, "picture not served")
+            record($0, "picture not served")
         }
     }
 
@@ -104,7 +104,7 @@ final class Photos: Feature {
                 guard let key = shard.feature(Accounts.self)?.addressKey else { return false }
                 return await shard.tasks.wait { key.isKnown($0) }
             }, isOwned: { [unowned self] in try? await isOwned($0) }, removed: { removed.value += 1 },
-            failed: { [unowned self] in note($0, $1) })
+            failed: { [unowned self] in record($0, $1) })
     }
 
     private func isOwned(_ name: StoredName) async throws(RedisFailure) -> Bool {
@@ -132,7 +132,7 @@ final class Photos: Feature {
     func remove(_ name: StoredName) async {
         let store = store
         let result = await store.done(on: shard) { () throws(FileStoreFailure) in try store.remove(name) }
-        if case .failure(let failure)? = result { note(failure, "picture not removed") }
+        if case .failure(let failure)? = result { record(failure, "picture not removed") }
     }
 }
 

@@ -35,7 +35,7 @@ final class Profiles: Feature {
             }
         } succeeded: { [unowned shard] words in
             guard let profile = Self.profileObject(words, shard.bodyMark) else {
-                shard.noteDamage("profile", of: context.user)
+                shard.recordDamage("profile", of: context.user)
                 return shard.replies.error(.damagedRecord(context.id), to: context.connection)
             }
             var payload: [UInt8] = []
@@ -50,7 +50,7 @@ final class Profiles: Feature {
         guard changes.hasKnownTimezone else { throw Refusal(.unknownTimezone) }
         let reply = try await shard.run(change(of: call.ids[0], changes))
         guard let profile = Self.profileObject(reply.value.array ?? [], shard.bodyMark) else {
-            shard.noteDamage("profile", of: call.ids[0])
+            shard.recordDamage("profile", of: call.ids[0])
             throw Refusal(.damagedRecord())
         }
         return .json(200, Array(#"{"profile":"#.utf8) + profile + [0x7D])

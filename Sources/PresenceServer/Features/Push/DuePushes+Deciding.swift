@@ -129,7 +129,7 @@ extension DuePushes {
     // MARK: Settling
 
     private func abandon(_ note: DueNote) async {
-        shard.noteDamage("push", of: note.user)
+        shard.recordDamage("push", of: note.user)
         _ = try? await shard.command(["ZREM", note.keys.push, note.user.string + " " + note.conversation.string])
     }
 
@@ -146,7 +146,7 @@ extension DuePushes {
                     "limit": situation.limit, "note": situation.noted.text,
                 ]))
         // Without a number another server has decided.
-        if let wait = reply[0].int { look(note, after: wait) }
+        if let wait = reply[0].int { schedule(note, after: wait) }
     }
 
     /// - Parameters:
@@ -170,10 +170,10 @@ extension DuePushes {
                     "told": situation.told, "wait": Self.wait, "platforms": platforms.map { " \($0) " }.joined(),
                     "limit": situation.limit, "note": situation.noted.text,
                 ]))
-        if reply.word == "AGAIN" { look(note, after: reply[0].int ?? 0) }
+        if reply.word == "AGAIN" { schedule(note, after: reply[0].int ?? 0) }
     }
 
-    private func look(_ note: DueNote, after wait: Milliseconds) {
-        look(at: shard.partitions.index(of: note.user), after: wait + 5)
+    private func schedule(_ note: DueNote, after wait: Milliseconds) {
+        schedule(shard.partitions.index(of: note.user), after: wait + 5)
     }
 }

@@ -21,16 +21,16 @@ extension DuePushes {
         if newest.seq == last, newest.deletedAt == 0, !isBlocked { return newest }
         let blocked = Set((try await shard.command(["SMEMBERS", blocks]).array ?? []).compactMap(\.string))
         let members = record.members.map(\.user.string).filter(blocked.contains)
-        let reply = try await look(from: max(member.read, member.own), upTo: last, in: record.id, except: members)
+        let reply = try await readNewest(from: max(member.read, member.own), upTo: last, in: record.id, except: members)
         return reply[0].bytes.flatMap { StoredMessage($0) }
     }
 
     /// Whether a message is known to be deleted. One that is no longer kept, or damaged, is not known to be.
     func isDeleted(_ seq: Int64, in id: ConversationID) async throws(RedisFailure) -> Bool {
-        try await look(from: seq - 1, upTo: seq, in: id, except: []).word == "DELETED"
+        try await readNewest(from: seq - 1, upTo: seq, in: id, except: []).word == "DELETED"
     }
 
-    private func look(
+    private func readNewest(
         from read: Int64, upTo last: Int64, in id: ConversationID, except blocked: [String]
     ) async throws(RedisFailure) -> ScriptReply {
         let keys = shard.partitions.keys(of: id)

@@ -45,11 +45,11 @@ extension DuePushes {
             ])
         do throws(RedisFailure) {
             let reply = try await shard.reply(to: call)
-            if let wait = reply[0].int { look(at: partition, after: wait + 5) }
+            if let wait = reply[0].int { schedule(partition, after: wait + 5) }
         } catch {
             // It must not keep the others of its partition from their pushes.
             guard error.isLasting else { throw error }
-            shard.noteDamage("push", of: user)
+            shard.recordDamage("push", of: user)
         }
     }
 }

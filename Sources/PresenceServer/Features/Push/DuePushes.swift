@@ -37,7 +37,7 @@ final class DuePushes {
             "pushes_due_total", help: "users found truly away when a message came for them")
         courier.consumers.append { [unowned self] events, _ in await note(events) }
         courier.onRound = { [unowned self] in
-            for partition in 0..<shard.partitions.count { look(at: partition, after: 0) }
+            for partition in 0..<shard.partitions.count { schedule(partition, after: 0) }
         }
     }
 
@@ -48,7 +48,7 @@ final class DuePushes {
         return configuration.heartbeat.interval + configuration.heartbeat.timeout + configuration.linger + 1_000
     }
 
-    func look(at partition: Int, after wait: Milliseconds) {
+    func schedule(_ partition: Int, after wait: Milliseconds) {
         let time = shard.clock.now + wait
         guard time < looks[partition] ?? .max else { return }
         looks[partition] = time
@@ -61,7 +61,7 @@ final class DuePushes {
     private func note(_ events: [OfferedEvent]) async -> Bool {
         let messages = events.filter { ["message.created", "message.changed"].contains($0.type) }
         do throws(RedisFailure) {
-            try await each(messages) { [self] (event) async throws(RedisFailure) in try await look(at: event) }
+            try await each(messages) { [self] (event) async throws(RedisFailure) in try await apply(event) }
             return true
         } catch {
             return false
@@ -69,7 +69,7 @@ final class DuePushes {
     }
 
     /// A damaged conversation has no members to push to, and must not keep others of its partition from their pushes.
-    private func look(at event: OfferedEvent) async throws(RedisFailure) {
+    private func apply(_ event: OfferedEvent) async throws(RedisFailure) {
         guard let id = ConversationID(event.subject), let message = StoredMessage(event.rest) else { return }
         do throws(RedisFailure) {
             if event.type == "message.created" {
@@ -111,11 +111,11 @@ final class DuePushes {
             ])
         do throws(RedisFailure) {
             let reply = try await shard.reply(to: call)
-            if reply.word == "OK" { look(at: partition, after: (reply[0].int ?? 0) + 5) }
+            if reply.word == "OK" { schedule(partition, after: (reply[0].int ?? 0) + 5) }
         } catch {
             // It must not keep the others of its partition from their pushes.
             guard error.isLasting else { throw error }
-            shard.noteDamage("push", of: user)
+            shard.recordDamage("push", of: user)
         }
     }
 
@@ -160,13 +160,13 @@ final class DuePushes {
             if error.isLasting {
                 shard.log("damaged record", ["what": "push", "partition": "\(partition)"], level: .error)
             }
-            return look(at: partition, after: error.isLasting ? Self.pauseOfDamage : Self.retry)
+            return schedule(partition, after: error.isLasting ? Self.pauseOfDamage : Self.retry)
         }
         let limit = reply[1].string ?? "0"
         let notes = reply.rest.dropFirst(2).compactMap { DueNote($0.string ?? "", keys) }
         await shard.tasks.each(notes, window: Self.window) { [self] note in await decide(note, until: limit) }
-        if !notes.isEmpty { courier?.look(at: partition) }
-        if let wait = reply[0].int { look(at: partition, after: max(wait, 5)) }
+        if !notes.isEmpty { courier?.scan(partition) }
+        if let wait = reply[0].int { schedule(partition, after: max(wait, 5)) }
     }
 
     // MARK: Redis
@@ -177,7 +177,7 @@ final class DuePushes {
             let key = shard.partitions.keys(of: id).conversation(id)
             return ConversationRecord(id, try await shard.command(["HGETALL", key]))
         } catch {
-            if error.isLasting { shard.noteDamage("conversation", of: id) }
+            if error.isLasting { shard.recordDamage("conversation", of: id) }
             throw error
         }
     }

@@ -50,7 +50,7 @@ struct PushContents {
             profile = try await shard.command(["HGET", shard.partitions.keys(of: sender).user(sender), "profile"])
         } catch {
             guard error.isLasting else { throw error }
-            shard.noteDamage("profile", of: sender)
+            shard.recordDamage("profile", of: sender)
             return Self.noTitle
         }
         guard let name = profile.bytes.flatMap(ProfileBody.displayName), await maySee(sender, user) else {
@@ -74,7 +74,7 @@ struct PushContents {
             fields = try await shard.command(["HGETALL", keys.inbox(user)]).array ?? []
         } catch {
             guard error.isLasting else { throw error }
-            shard.noteDamage("inbox", of: user)
+            shard.recordDamage("inbox", of: user)
         }
         let ids = stride(from: 0, to: fields.count - 1, by: 2).compactMap { place in
             fields[place + 1].string?.hasPrefix("in ") == true
@@ -99,7 +99,7 @@ struct PushContents {
             return record.unread(by: member)
         } catch {
             guard error.isLasting else { throw error }
-            shard.noteDamage("conversation", of: id)
+            shard.recordDamage("conversation", of: id)
             return 0
         }
     }

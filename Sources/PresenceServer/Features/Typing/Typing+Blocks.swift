@@ -15,7 +15,7 @@ struct RecentBlocks {
 
     var isEmpty: Bool { blocks.isEmpty }
 
-    mutating func take(_ change: PolicyChange, by user: UserID, until: Milliseconds, now: Milliseconds) {
+    mutating func apply(_ change: PolicyChange, by user: UserID, until: Milliseconds, now: Milliseconds) {
         blocks = blocks.filter { $0.value > now }
         for other in change.removed { blocks[Block(by: user, of: other)] = nil }
         for other in change.added { blocks[Block(by: user, of: other)] = until }
@@ -35,7 +35,7 @@ extension Typing {
     func handle(visibility event: StoreEvent) {
         guard let user = event.subject, let change = PolicyChange(event), change.list == .blocks else { return }
         let now = shard.clock.now
-        blocked.take(change, by: user, until: now + expiry, now: now)
+        blocked.apply(change, by: user, until: now + expiry, now: now)
         guard !blocked.isEmpty else { return }
         for index in active.sorted() {
             guard let topic = shard.watchers.topic(index), var state = topic.conversation, !state.typists.isEmpty,

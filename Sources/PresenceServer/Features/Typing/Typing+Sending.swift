@@ -48,7 +48,7 @@ extension Typing {
         typingSessions[session.number] = typing.isEmpty ? nil : typing
         guard isTyping else {
             // A failed stop is repeated: otherwise the user could be shown typing after becoming invisible.
-            return tell(Stop(session, in: conversation, until: shard.clock.now + expiry), done: done)
+            return send(Stop(session, in: conversation, until: shard.clock.now + expiry), done: done)
         }
         shard.unlessRevoked(Writer(session), done: done) { [self] in
             // If two users block each other, neither is shown typing.
@@ -57,7 +57,7 @@ extension Typing {
                 if case .success(true) = result { return done(nil) }
                 // Meanwhile the session may have ended, or its user become invisible.
                 guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
-                say(true, in: conversation, by: session.user.id, session.id) { [self] result in
+                store(true, in: conversation, by: session.user.id, session.id) { [self] result in
                     // Redis counts from its receipt of the command, which may be much later than the request.
                     typingSessions[session.number]?[conversation]? = shard.clock.now
                     done(result)
@@ -68,24 +68,24 @@ extension Typing {
 
     /// The session ended, or its user became invisible.
     func stop(_ session: Session) {
-        guard let typing = typingSessions.removeValue(forKey: session.number) else { return tellStops() }
+        guard let typing = typingSessions.removeValue(forKey: session.number) else { return sendStops() }
         for (conversation, since) in typing.sorted(by: { $0.key < $1.key }) {
             guard shard.clock.now - since < expiry else { continue }
             keep(Stop(session, in: conversation, until: since + expiry))
         }
-        tellStops()
+        sendStops()
     }
 
     /// Sends stops, repeatedly until Redis takes them, they expire anyway, or the user types again.
-    func tellStops() {
+    func sendStops() {
         guard !stops.isEmpty, shard.link.isLive else { return }
         let telling = stops
         stops = []
-        for stop in telling where isPending(stop) { tell(stop) { _ in } }
+        for stop in telling where isPending(stop) { send(stop) { _ in } }
     }
 
-    private func tell(_ stop: Stop, done: @escaping (Result<RedisValue, RedisFailure>) -> Void) {
-        say(false, in: stop.conversation, by: stop.user, stop.session) { [self] result in
+    private func send(_ stop: Stop, done: @escaping (Result<RedisValue, RedisFailure>) -> Void) {
+        store(false, in: stop.conversation, by: stop.user, stop.session) { [self] result in
             if !isSettled(result), isPending(stop) {
                 // While the shard is not live, nothing is sent: it is sent once the shard is live again.
                 if stops.isEmpty { shard.deadlines.set(retries, at: shard.clock.now + Self.stopPause) }
@@ -113,7 +113,7 @@ extension Typing {
         stops.append(stop)
     }
 
-    private func say(
+    private func store(
         _ isTyping: Bool, in conversation: ConversationID, by user: UserID, _ session: String,
         done: @escaping (Result<RedisValue, RedisFailure>) -> Void
     ) {

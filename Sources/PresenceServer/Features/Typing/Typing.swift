@@ -47,7 +47,7 @@ final class Typing: Feature, TopicKind {
         expiries = registry.deadline { [unowned self] key in
             if case .number(let topic) = key { expire(UInt32(topic)) }
         }
-        retries = registry.deadline { [unowned self] _ in tellStops() }
+        retries = registry.deadline { [unowned self] _ in sendStops() }
         registry.event("T", for: .watchers) { [unowned self] in handle(typing: $0) }
         talks.onMembers.append { [unowned self] in handle(participants: $0) }
         shard.feature(VisibilityRequests.self)?.onChange.append { [unowned self] in handle(visibility: $0) }
@@ -68,7 +68,7 @@ final class Typing: Feature, TopicKind {
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { tellStops() }
+        if step == .live { sendStops() }
         done(nil)
     }
 
@@ -128,7 +128,7 @@ final class Typing: Feature, TopicKind {
         topic.conversation?.participants.contains(user) == false
     }
 
-    func take(_ value: RedisValue, of topic: Topic, announced: Bool) {
+    func apply(_ value: RedisValue, of topic: Topic, announced: Bool) {
         let words = ScriptReply(value).rest.compactMap(\.string)
         guard words.count >= 2, let version = Int64(words[0]) else { return }
         (topic.state as? ConversationTopic)?.members.answered(Set(words[2...].compactMap { UserID($0) }))

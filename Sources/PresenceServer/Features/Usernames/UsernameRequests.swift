@@ -43,7 +43,7 @@ extension Usernames {
         return .account(json)
     }
 
-    func giveUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+    func release(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let user = try call.owner()
         _ = try await accounts.account(of: user)
         _ = try await claiming.want(nil, as: "", for: user, by: call.writer)

@@ -51,7 +51,7 @@ final class Usernames: Feature {
             answer: { [unowned self] (call) async throws(Refusal) in try await change(call) })
         registry.route(
             "DELETE", "/v1/me/username", for: .users, limits: changes,
-            answer: { [unowned self] (call) async throws(Refusal) in try await giveUp(call) })
+            answer: { [unowned self] (call) async throws(Refusal) in try await release(call) })
     }
 
     // MARK: Whether a name is available

@@ -119,7 +119,7 @@ final class VisibilityRequests: Feature {
     func lists(of user: UserID) async throws(Refusal) -> VisibilityLists {
         let reply = try await shard.reply(changes: false) { shard.policies.read(user, all: true, reply: $0) }
         guard let read = PolicyRead(reply.value), !read.head.isDamaged else {
-            shard.noteDamage("visibility", of: user)
+            shard.recordDamage("visibility", of: user)
             throw Refusal(.damagedRecord())
         }
         return read.lists

@@ -43,7 +43,7 @@ extension Watching {
             let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
             // One token was taken for the request; the user's next request pays for the ids of this one.
             let more = RequestPrice.ids(users.count) - 1
-            if let viewer = call.viewer { shard.userRates.take(more, by: viewer, at: shard.clock.now) }
+            if let viewer = call.viewer { shard.userRates.consume(more, by: viewer, at: shard.clock.now) }
             read(users, call) { people in
                 Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
             }

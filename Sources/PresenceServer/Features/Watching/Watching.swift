@@ -86,7 +86,7 @@ final class Watching: Feature {
                     guard let snapshot = gathered.messages[log.subject] else { continue }
                     shard.watchers.subscribe(connection, to: log, after: snapshot.through)
                 }
-                answer(request, id, shown, conversations, gathered, to: connection)
+                sendReply(request, id, shown, conversations, gathered, to: connection)
             }
         }
     }
@@ -101,7 +101,7 @@ final class Watching: Feature {
         return request.notifications && notifications == nil ? "notifications" : nil
     }
 
-    private func answer(
+    private func sendReply(
         _ request: ClientMessage.Subscribe, _ id: Int64?, _ shown: [Topic], _ conversations: [Topic],
         _ gathered: Gathered, to connection: Connection
     ) {

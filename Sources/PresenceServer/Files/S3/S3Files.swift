@@ -39,7 +39,7 @@ struct S3Files: FileStore {
     var pool: WorkerPlan { Self.pool }
     var isRemote: Bool { true }
 
-    func keep(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
+    func store(_ parts: [StoredPart], as name: StoredName) throws(FileStoreFailure) {
         do throws(FileStoreFailure) {
             for part in parts { try put(part.content, as: StoredFile(name, part.kind)) }
         } catch {

@@ -36,7 +36,7 @@ extension FakePresence {
         try Self.check(users)
         var seen: Set<String> = []
         let users = users.filter { seen.insert($0).inserted }
-        try await note(.people(users))
+        try await record(.people(users))
         let found = users.map(known).filter(\.isFound)
         let missing = users.filter { !known($0).isFound }
         guard isOffline else { return People(found, missing: missing) }
@@ -63,7 +63,7 @@ extension FakePresence {
         _ status: ChosenStatus, text: Change<String>, clearAfter: Duration?
     ) async throws -> ChoiceUpdate {
         try StatusRule.check(text: text, clearAfter: clearAfter)
-        try await note(.setStatus(status, text, clearAfter))
+        try await record(.setStatus(status, text, clearAfter))
         let clearsAt = await clearAfter.map { [now = serverNow] in now + $0 / .seconds(1) }
         // A closed client queues no choices, because it may never be opened again.
         if case .closed = connection.value { throw whyAway }
@@ -83,14 +83,14 @@ extension FakePresence {
         return .queued
     }
 
-    public func setActivity(_ activity: Activity) { noteAtOnce(.setActivity(activity)) }
+    public func setActivity(_ activity: Activity) { recordAtOnce(.setActivity(activity)) }
 
     @discardableResult
     public func updateProfile(_ changes: ProfileChanges, offline: OfflinePolicy) async throws -> ProfileUpdate<
         PersonProfile
     > {
         try changes.check()
-        try await note(.updateProfile(changes, offline))
+        try await record(.updateProfile(changes, offline))
         guard isOffline else { return .saved(apply(changes)) }
         guard offline == .queue, !lock.withLock({ state.isSignedOut }) else { throw whyAway }
         queue(changes)
@@ -108,36 +108,36 @@ extension FakePresence {
         return feed(of: conversation).updates
     }
 
-    public func startTyping(in conversation: String) { noteAtOnce(.startTyping(conversation)) }
-    public func stopTyping(in conversation: String) { noteAtOnce(.stopTyping(conversation)) }
+    public func startTyping(in conversation: String) { recordAtOnce(.startTyping(conversation)) }
+    public func stopTyping(in conversation: String) { recordAtOnce(.stopTyping(conversation)) }
 
     // MARK: The connection
 
     public var connectionStates: PresenceUpdates<ConnectionState> { connection.updates }
     public var connectionState: ConnectionState { get async { connection.value! } }
-    public func connect() { noteAtOnce(.connect) }
+    public func connect() { recordAtOnce(.connect) }
     public func disconnect() async {
-        noteAtOnce(.disconnect)
+        recordAtOnce(.disconnect)
         set(.closed(nil))
     }
-    public func enterBackground() { noteAtOnce(.enterBackground) }
-    public func enterForeground() { noteAtOnce(.enterForeground) }
-    public func reconnectNow() { noteAtOnce(.reconnectNow) }
-    public func networkChanged(isAvailable: Bool) { noteAtOnce(.networkChanged(isAvailable)) }
+    public func enterBackground() { recordAtOnce(.enterBackground) }
+    public func enterForeground() { recordAtOnce(.enterForeground) }
+    public func reconnectNow() { recordAtOnce(.reconnectNow) }
+    public func networkChanged(isAvailable: Bool) { recordAtOnce(.networkChanged(isAvailable)) }
 
     public func signOut() async {
-        noteAtOnce(.signOut)
+        recordAtOnce(.signOut)
         endLoops()
         set(.closed(nil))
     }
 
     /// The test sets the new user with ``set(_:)``.
     public func switchUser(token: @escaping PresenceClient.TokenProvider) async {
-        noteAtOnce(.switchUser)
+        recordAtOnce(.switchUser)
         forget()
     }
 
-    public func clearCache() async { noteAtOnce(.clearCache) }
+    public func clearCache() async { recordAtOnce(.clearCache) }
     /// The time of ``clock``, which starts at ``Foundation/Date/inTests``.
     public var serverTime: ServerTime {
         get async { ServerTime { [clock] in .inTests + clock.now.offset / .seconds(1) } }
@@ -149,7 +149,7 @@ extension FakePresence {
 
     public func createConversation(with others: [String]) async throws -> Conversation {
         try Self.check(others)
-        try await noteOnline(.createConversation(others, key: nil))
+        try await recordOnline(.createConversation(others, key: nil))
         return make(others, "made-\(lock.withLock { state.made.count } + 1)")
     }
 
@@ -159,7 +159,7 @@ extension FakePresence {
         guard PresenceID.isValid(key), key.utf8.count <= 64 else {
             throw PresenceError(.invalidID, "not a key: \(key.debugDescription)", field: "key")
         }
-        try await noteOnline(.createConversation(others, key: key))
+        try await recordOnline(.createConversation(others, key: key))
         return make(others, key)
     }
 
@@ -181,7 +181,7 @@ extension FakePresence {
     public func setVisibility(
         presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil
     ) async throws {
-        try await noteOnline(.setVisibility(presence, lastSeen, receipts: receipts))
+        try await recordOnline(.setVisibility(presence, lastSeen, receipts: receipts))
         guard receipts != .contacts else {
             throw PresenceError(
                 .validationFailed, "receipts must be one of everyone, nobody", field: "visibility.receipts")
@@ -194,31 +194,31 @@ extension FakePresence {
     }
 
     public func visibility() async throws -> MyVisibility {
-        try await noteOnline(.visibility)
+        try await recordOnline(.visibility)
         return lock.withLock { state.visibility }
     }
 
     public func addContacts(_ users: [String]) async throws {
         try Self.check(users)
-        try await noteOnline(.addContacts(users))
+        try await recordOnline(.addContacts(users))
         changeVisibility { $0.contacts = Set($0.contacts + users).sorted() }
     }
 
     public func removeContacts(_ users: [String]) async throws {
         try Self.check(users)
-        try await noteOnline(.removeContacts(users))
+        try await recordOnline(.removeContacts(users))
         changeVisibility { visibility in visibility.contacts.removeAll { users.contains($0) } }
     }
 
     public func block(_ users: [String]) async throws {
         try Self.check(users)
-        try await noteOnline(.block(users))
+        try await recordOnline(.block(users))
         changeVisibility { $0.blocked = Set($0.blocked + users).sorted() }
     }
 
     public func unblock(_ users: [String]) async throws {
         try Self.check(users)
-        try await noteOnline(.unblock(users))
+        try await recordOnline(.unblock(users))
         changeVisibility { visibility in visibility.blocked.removeAll { users.contains($0) } }
     }
 }

@@ -4,7 +4,7 @@ import PresenceKit
 // The fake's behaviour behind its calls.
 extension FakePresence {
     /// Records a call, then waits or fails as the test has set.
-    func note(_ call: Call) async throws {
+    func record(_ call: Call) async throws {
         let (delay, error) = lock.withLock {
             state.calls.append(call)
             let index = state.failures.firstIndex { $0.matches(call) }
@@ -36,11 +36,11 @@ extension FakePresence {
         }
     }
 
-    func noteAtOnce(_ call: Call) { lock.withLock { state.calls.append(call) } }
+    func recordAtOnce(_ call: Call) { lock.withLock { state.calls.append(call) } }
 
     /// Records a call that cannot be made offline.
-    func noteOnline(_ call: Call) async throws {
-        try await note(call)
+    func recordOnline(_ call: Call) async throws {
+        try await record(call)
         if isOffline { throw whyAway }
     }
 

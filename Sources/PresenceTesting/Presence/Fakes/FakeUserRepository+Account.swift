@@ -16,12 +16,12 @@ extension FakeUserRepository: ProfileRepository {
 
     public func isAvailable(_ username: String) async throws -> Bool {
         lock.withLock { state.usernameChecks.append(username) }
-        try await answerOnline()
+        try await waitOrFailOnline()
         return UsernameRule.fault(in: username) == nil && !lock.withLock { isTaken(username) }
     }
 
     public func take(_ username: String) async throws {
-        try await answerOnline()
+        try await waitOrFailOnline()
         if let fault = UsernameRule.fault(in: username) {
             throw PresenceError.invalid(field: "username", reason: fault)
         }
@@ -35,7 +35,7 @@ extension FakeUserRepository: ProfileRepository {
     }
 
     public func release() async throws {
-        try await answerOnline()
+        try await waitOrFailOnline()
         if var user = lock.withLock({ state.users[me] }) {
             user.username = nil
             set(user)
@@ -54,7 +54,7 @@ extension FakeUserRepository: ProfileRepository {
         }
         return AsyncThrowingStream { elements in
             elements.yield(.progress(0.47))
-            try await self.answerOnline()
+            try await self.waitOrFailOnline()
             let photo = Photo(
                 url: URL(string: "https://example.org/photo-\(number).jpg")!,
                 thumbnailURL: URL(string: "https://example.org/photo-\(number)-small.jpg")!)
@@ -68,7 +68,7 @@ extension FakeUserRepository: ProfileRepository {
     }
 
     public func removePhoto() async throws {
-        try await answerOnline()
+        try await waitOrFailOnline()
         if var user = lock.withLock({ state.users[me] }) {
             user.profileImageURL = nil
             set(user)
@@ -76,7 +76,7 @@ extension FakeUserRepository: ProfileRepository {
     }
 
     public func completeSetup() async throws {
-        try await answerOnline()
+        try await waitOrFailOnline()
         lock.withLock { state.setupsCompleted += 1 }
     }
 }

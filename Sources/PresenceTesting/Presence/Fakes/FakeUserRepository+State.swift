@@ -6,7 +6,7 @@ extension FakeUserRepository {
     static let noConnection = "There is no connection to the server."
 
     /// Waits or fails as the test has set.
-    func answer() async throws {
+    func waitOrFail() async throws {
         let (delay, failure) = lock.withLock { (state.delay, state.failure) }
         if let delay { try await clock.sleep(for: delay) }
         try Task.checkCancellation()
@@ -14,8 +14,8 @@ extension FakeUserRepository {
     }
 
     /// The same for a call that cannot be made offline.
-    func answerOnline() async throws {
-        try await answer()
+    func waitOrFailOnline() async throws {
+        try await waitOrFail()
         if isOffline { throw PresenceError.updateFailed(reason: Self.noConnection, outcomeUnknown: false) }
     }
 

@@ -139,14 +139,14 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     public var pendingUpdates: AsyncStream<Bool> { stream(of: pending) { $0 } }
 
     public func user(_ id: User.ID) async throws -> User {
-        try await answer()
+        try await waitOrFail()
         let (user, isOffline) = lock.withLock { (state.users[id], state.isOffline) }
         if let user { return user }
         throw isOffline ? PresenceError.fetchFailed(reason: Self.noConnection) : PresenceError.userNotFound(id)
     }
 
     public func users(_ ids: [User.ID]) async throws -> Users {
-        try await answer()
+        try await waitOrFail()
         let (users, isOffline) = lock.withLock { (state.users, state.isOffline) }
         var seen: Set<String> = []
         let ids = ids.filter { seen.insert($0).inserted }
@@ -160,7 +160,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
     public func update(_ changes: ProfileChanges) async throws -> ProfileUpdate<User> {
         lock.withLock { state.updates.append(changes) }
         try Self.check(changes)
-        try await answer()
+        try await waitOrFail()
         let isQueued = lock.withLock {
             guard state.isOffline else { return false }
             state.waiting = (state.waiting ?? ProfileChanges()).merged(with: changes)
@@ -186,7 +186,7 @@ public final class FakeUserRepository: UserRepository, @unchecked Sendable {
 
     public func setOnline(_ isOnline: Bool) async throws {
         lock.withLock { state.onlineChanges.append(isOnline) }
-        try await answer()
+        try await waitOrFail()
         let isQueued = lock.withLock {
             if state.isOffline { state.waitingOnline = isOnline }
             return state.isOffline

@@ -39,9 +39,9 @@ import Testing
     @Test mutating func `each stamp wakes once`() {
         observers.add(Self.first, .connection)
         observers.add(Self.second, .ownStatus)
-        holds(woken { $0.note(.connection, stamp: 2) } == [Self.first])
-        holds(woken { $0.note(.connection, stamp: 2) } == [])
-        holds(woken { $0.note(.ownStatus, stamp: 2) } == [Self.second])
-        holds(woken { $0.note(.connection, stamp: 3) } == [Self.first])
+        holds(woken { $0.record(.connection, stamp: 2) } == [Self.first])
+        holds(woken { $0.record(.connection, stamp: 2) } == [])
+        holds(woken { $0.record(.ownStatus, stamp: 2) } == [Self.second])
+        holds(woken { $0.record(.connection, stamp: 3) } == [Self.first])
     }
 }

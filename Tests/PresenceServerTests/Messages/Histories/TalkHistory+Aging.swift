@@ -28,7 +28,7 @@ extension TalkHistory {
     private func isOf(_ name: String, _ id: String) -> Bool { talkOf[name] == id }
 
     /// Checks that no message was removed early.
-    func lookAtAges() throws {
+    func checkAges() throws {
         for id in talks {
             let first = try first(of: id)
             for message in try stored(id) { times[id, default: [:]][message.seq] = message.at }
@@ -41,7 +41,7 @@ extension TalkHistory {
     /// Checks that all older messages are removed once the servers have had time.
     func age() throws {
         try world.run(for: bound)
-        try lookAtAges()
+        try checkAges()
         for id in talks {
             for message in try stored(id) where message.at < world.redisNow - keepFor - bound {
                 fail("\(message.seq) of \(id) is there after \(world.redisNow - message.at) ms")

@@ -22,7 +22,7 @@ extension TalkHistory {
         person.block(person.name == "ana" ? "bob" : "ana", isBlocked)
     }
 
-    func noteBlock(_ isBlocked: Bool, by name: String, after times: Int) {
+    func recordBlock(_ isBlocked: Bool, by name: String, after times: Int) {
         if times > 1 { isBlockUncertain = true }
         guard isBlocked, !people.contains(where: { $0.name == name && $0.unblocks }) else { return }
         blocks += 1
@@ -30,7 +30,7 @@ extension TalkHistory {
     }
 
     /// Requests made after a block was acknowledged must fail.
-    func noteSent(in talk: String, by name: String, askedAt: Milliseconds) {
+    func recordSent(in talk: String, by name: String, askedAt: Milliseconds) {
         guard talk != group, !isBlockUncertain else { return }
         for (user, since) in blockedSince where askedAt > since {
             fail("\(name) has sent something at \(askedAt), and \(user) had blocked at \(since)")

@@ -12,7 +12,7 @@ extension TalkHistory {
         for person in people { person.askAll() }
         for _ in 0..<100 where people.contains(where: { !$0.asked.isEmpty }) {
             try world.run(for: 100)
-            try look()
+            try check()
         }
         for person in people where !person.asked.isEmpty { fail("\(person.name) is never answered") }
         try compare()
@@ -24,7 +24,7 @@ extension TalkHistory {
         for _ in 0..<30 {
             if try listFault() == nil { return }
             try world.run(for: 300)
-            try look()
+            try check()
         }
         if let wrong = try listFault() { throw HistoryFault(description: "at \(world.now): \(wrong)") }
     }

@@ -53,15 +53,15 @@ extension TalkHistory {
     // MARK: Scripts' effects
 
     /// Called when a script returned `OK`.
-    func note(_ script: Script, _ arguments: [String]) {
+    func recordScript(_ script: Script, _ arguments: [String]) {
         switch script {
         case .members:
-            note(stride(from: 7, to: arguments.count - 1, by: 2).map { arguments[$0] + arguments[$0 + 1] })
-        case .participants: note(arguments[5...].map { "+" + $0 })
-        case .depart: note(["-" + arguments[5]])
+            recordMembers(stride(from: 7, to: arguments.count - 1, by: 2).map { arguments[$0] + arguments[$0 + 1] })
+        case .participants: recordMembers(arguments[5...].map { "+" + $0 })
+        case .depart: recordMembers(["-" + arguments[5]])
         case .settle where arguments[4] == group:
             let users = stride(from: 5, to: arguments.count - 2, by: 3).filter { arguments[$0 + 2] == "-" }
-            note(users.map { "-" + arguments[$0] })
+            recordMembers(users.map { "-" + arguments[$0] })
         case .deleteAccount: dee.isGone = true
         case .send, .editMessage, .deleteMessage, .rename:
             let (talk, user) = (arguments[3], arguments[4])
@@ -76,7 +76,7 @@ extension TalkHistory {
         }
     }
 
-    func noteLeaving(_ user: String) {
+    func recordLeaving(_ user: String) {
         let id = ConversationID(group)!
         let key = partitions.keys(of: id).conversation(id)
         let fields = (try? redis.ask(["HMGET", key, "changes", "version"]).get())?.array ?? []
@@ -87,13 +87,13 @@ extension TalkHistory {
     // MARK: Received events
 
     /// Called when a user receives a change of a conversation's messages.
-    func noteHeard(_ change: Int64, of talk: String, by name: String) {
+    func recordReceived(_ change: Int64, of talk: String, by name: String) {
         guard talk == group, out.contains(name), let leaving = leavings[name], change > leaving.change else { return }
         fail("\(name) heard change \(change) of the group, which they had left at \(leaving.change)")
     }
 
     /// Called when a user receives a conversation as one of theirs.
-    func noteTold(_ version: Int64, of talk: String, to name: String) {
+    func recordListed(_ version: Int64, of talk: String, to name: String) {
         guard talk == group, out.contains(name), let leaving = leavings[name], version > leaving.version else { return }
         fail("\(name) is told version \(version) of the group, which they had left at \(leaving.version)")
     }
@@ -120,7 +120,7 @@ extension TalkHistory {
             }
         }
         guard let webhooks else { return nil }
-        told.take(webhooks.log.calls)
+        told.receive(webhooks.log.calls)
         let untold = acknowledged.keys.filter { !told.ids.contains($0) }
         return untold.isEmpty ? nil : "the webhook was not told of \(untold.sorted().prefix(3))"
     }
@@ -139,7 +139,7 @@ struct ToldMessages {
         let data: Content
     }
 
-    mutating func take(_ calls: [QueuedEvent]) {
+    mutating func receive(_ calls: [QueuedEvent]) {
         for call in calls[count...] {
             guard let created = try? JSONDecoder().decode(Created.self, from: Data(call.body)) else { continue }
             ids.insert(created.data.message.id)

@@ -31,7 +31,7 @@ extension TalkHistory {
     }
 
     /// Tracks members who left and returned.
-    func note(_ changes: [String]) {
+    func recordMembers(_ changes: [String]) {
         for change in changes {
             let user = String(change.dropFirst())
             if change.hasPrefix("-") {
@@ -39,7 +39,7 @@ extension TalkHistory {
                 memberChanges += 1
                 out.insert(user)
                 members.removeAll { $0 == user }
-                noteLeaving(user)
+                recordLeaving(user)
                 if owner == user, let next = members.first { (owner, successions) = (next, successions + 1) }
             } else if out.remove(user) != nil {
                 memberChanges += 1
@@ -52,7 +52,7 @@ extension TalkHistory {
         }
     }
 
-    func noteName(_ name: String, after times: Int) {
+    func recordName(_ name: String, after times: Int) {
         isNameUncertain = isNameUncertain || times > 1
         groupName = isNameUncertain ? nil : name
     }

@@ -14,7 +14,7 @@ extension TalkHistory {
     ]
 
     func ran(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if case .success(let value) = answer, value.array?.first?.string == "OK" { note(script, arguments) }
+        if case .success(let value) = answer, value.array?.first?.string == "OK" { recordScript(script, arguments) }
         guard Self.scripts.contains(script), arguments.count > 2, !isQuiet,
             let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
         else { return }
@@ -41,7 +41,7 @@ extension TalkHistory {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
         if clockSteps, draw(0...1) == 0 {
-            noteStepBack()
+            recordStepBack()
             world.redisEpoch -= Milliseconds(draw(1_000...3_600_000))
         }
         switch draw(0...(redisTrouble == nil ? 7 : 9)) {

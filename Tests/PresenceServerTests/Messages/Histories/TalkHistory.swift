@@ -40,7 +40,7 @@ final class TalkHistory: DrawnHistory {
     /// Whether Redis' clock is set back, often while a server has lost Redis.
     let clockSteps: Bool
     private(set) var stepsBack = 0
-    func noteStepBack() { stepsBack += 1 }
+    func recordStepBack() { stepsBack += 1 }
     /// The time of each message seen in the store, by conversation and number.
     var times: [String: [Int64: Timestamp]] = [:]
     /// The fourth is a second device of the first; the account of the last may be deleted.
@@ -146,11 +146,11 @@ final class TalkHistory: DrawnHistory {
             for _ in 0..<13 {
                 step()
                 try world.run(for: Milliseconds(draw(0...1) == 0 ? draw(0...10) : draw(0...1_200)))
-                try look()
+                try check()
                 guard keepFor > 0, draw(0...7) == 0 else { continue }
                 for _ in 0..<draw(1...8) {
                     try world.run(for: 5_000)
-                    try look()
+                    try check()
                 }
             }
             try quieten(isLast: part == 3)
@@ -208,9 +208,9 @@ final class TalkHistory: DrawnHistory {
 
     // MARK: Checks
 
-    func look() throws {
+    func check() throws {
         for person in people { person.read() }
-        if keepFor > 0 { try lookAtAges() }
+        if keepFor > 0 { try checkAges() }
         if let fault { throw fault }
     }
 
@@ -232,7 +232,7 @@ final class TalkHistory: DrawnHistory {
             for person in people { person.keepGoing() }
             keepClosing()
             try world.run(for: 700)
-            try look()
+            try check()
             guard people.allSatisfy(\.isDone), unfinished().isEmpty else { continue }
             if try listFault() == nil, try leftFault() == nil { break }
         }

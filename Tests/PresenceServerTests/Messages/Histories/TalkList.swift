@@ -43,7 +43,7 @@ struct TalkList {
     var known: [String: Int64] { entries.filter { !$0.value.isRemoved }.mapValues(\.version) }
 
     /// Applies a received conversation; the higher version wins. Returns a fault, if any.
-    mutating func take(_ conversation: [String: Any]) -> String? {
+    mutating func apply(_ conversation: [String: Any]) -> String? {
         guard let id = conversation["id"] as? String else { return "a conversation has no id" }
         let told = Entry(conversation)
         if let held = entries[id] {

@@ -12,21 +12,21 @@ extension TalkPerson {
             seen += 1
             let data = Data(client.texts[seen - 1].utf8)
             guard let message = try? JSONSerialization.jsonObject(with: data) as? [String: Any] else { continue }
-            hear(message)
+            receive(message)
         }
         if !client.isConnected, !isGone { connect() }
     }
 
-    private func hear(_ message: [String: Any]) {
+    private func receive(_ message: [String: Any]) {
         let id = message["id"] as? Int ?? 0
         switch message["type"] as? String {
         case "connected": isIn = true
         case "subscribed":
             if id == listing { beginList(message) }
             if let talk = following.removeValue(forKey: id) { begin(message, talk) }
-        case "message": take(message)
+        case "message": apply(message)
         case "messagesReset": reset(message["conversation"] as? String ?? "")
-        case "conversation": takeList(message["conversation"] as? [String: Any] ?? [:])
+        case "conversation": applyList(message["conversation"] as? [String: Any] ?? [:])
         case "conversationCreated":
             let talk = message["conversation"] as? [String: Any] ?? [:]
             history.learn(talk["id"] as? String ?? "", isGroup: talk["kind"] as? String == "group")
@@ -59,10 +59,10 @@ extension TalkPerson {
         let talk = wish.talk
         if wish.mark > 0 { held[talk]!.read = max(held[talk]!.read, wish.mark) }
         if wish.delivered > 0 { held[talk]!.delivered = max(held[talk]!.delivered, wish.delivered) }
-        if let name = wish.name { history.noteName(name, after: wish.times) }
+        if let name = wish.name { history.recordName(name, after: wish.times) }
         if let id = wish.deletes { history.deleted[id] = seq }
-        if let blocks = wish.blocks { history.noteBlock(blocks, by: name, after: wish.times) }
-        if wish.script == .send { history.noteSent(in: talk, by: name, askedAt: wish.askedAt) }
+        if let blocks = wish.blocks { history.recordBlock(blocks, by: name, after: wish.times) }
+        if wish.script == .send { history.recordSent(in: talk, by: name, askedAt: wish.askedAt) }
         if wish.script == .settings { adopt(wish, talk) }
         if let receipts = wish.receipts { adopt(receipts: receipts, after: wish.times) }
     }
@@ -105,7 +105,7 @@ extension TalkPerson {
 
     private func begin(_ message: [String: Any], _ talk: String) {
         for part in message["conversations"] as? [[String: Any]] ?? [] {
-            history.noteHeard(number(part["messagesVersion"]), of: talk, by: name)
+            history.recordReceived(number(part["messagesVersion"]), of: talk, by: name)
             if part["reset"] != nil {
                 if history.keepFor == 0 { history.fail("\(name) was reset") }
                 let messages = part["messages"] as? [[String: Any]] ?? []
@@ -125,10 +125,10 @@ extension TalkPerson {
         held[talk]?.isFollowing = false
     }
 
-    private func take(_ event: [String: Any]) {
+    private func apply(_ event: [String: Any]) {
         let change = number(event["conversationVersion"])
         guard let talk = event["conversation"] as? String, let state = held[talk] else { return }
-        history.noteHeard(change, of: talk, by: name)
+        history.recordReceived(change, of: talk, by: name)
         guard state.isFollowing else { return }
         if change != state.change + 1 {
             history.fail("\(name) heard change \(change) after \(state.change) of \(talk)")
@@ -150,14 +150,14 @@ extension TalkPerson {
     // MARK: The list
 
     private func beginList(_ message: [String: Any]) {
-        for each in message["conversationList"] as? [[String: Any]] ?? [] { takeList(each) }
+        for each in message["conversationList"] as? [[String: Any]] ?? [] { applyList(each) }
         if message["more"] == nil { (isListed, listing) = (true, nil) }
     }
 
-    private func takeList(_ conversation: [String: Any]) {
+    private func applyList(_ conversation: [String: Any]) {
         if conversation["removed"] == nil {
-            history.noteTold(number(conversation["version"]), of: conversation["id"] as? String ?? "", to: name)
+            history.recordListed(number(conversation["version"]), of: conversation["id"] as? String ?? "", to: name)
         }
-        if let wrong = list.take(conversation) { history.fail("to \(name), \(wrong)") }
+        if let wrong = list.apply(conversation) { history.fail("to \(name), \(wrong)") }
     }
 }

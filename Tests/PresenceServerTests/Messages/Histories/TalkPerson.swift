@@ -230,12 +230,12 @@ final class TalkPerson {
     }
 
     func rest(_ isAway: Bool) {
-        if isIn { say(#""type":"activity","state":"\#(isAway ? "background" : "active")""#) }
+        if isIn { send(#""type":"activity","state":"\#(isAway ? "background" : "active")""#) }
     }
 
     func askAll() {
         for talk in held.keys.sorted() where isIn(talk) {
-            asked[say(#""type":"getConversation","conversation":"\#(talk)""#)] = talk
+            asked[send(#""type":"getConversation","conversation":"\#(talk)""#)] = talk
         }
     }
 
@@ -254,24 +254,24 @@ final class TalkPerson {
         guard isIn, history.world.now >= again else { return }
         if !isListed, listing == nil {
             let known = list.known.sorted { $0.key < $1.key }.map { #""\#($0.key)":\#($0.value)"# }
-            listing = say(#""type":"subscribe","conversationList":true,"known":{\#(known.joined(separator: ","))}"#)
+            listing = send(#""type":"subscribe","conversationList":true,"known":{\#(known.joined(separator: ","))}"#)
         }
         for (talk, state) in held.sorted(by: { $0.key < $1.key })
         where !state.isFollowing && isIn(talk) && !following.values.contains(talk) {
             let cursor =
                 state.change > 0 ? #","after":\#(state.newest),"messagesVersion":\#(state.change)"# : #","after":0"#
-            following[say(#""type":"subscribe","conversations":[{"id":"\#(talk)"\#(cursor)}]"#)] = talk
+            following[send(#""type":"subscribe","conversations":[{"id":"\#(talk)"\#(cursor)}]"#)] = talk
         }
         var busy = Set(underWay.values)
         for place in wishes.indices where busy.insert(wishes[place].talk).inserted {
             if wishes[place].times == 0 { wishes[place].askedAt = history.world.now }
             wishes[place].times += 1
-            underWay[say(wishes[place].json)] = wishes[place].talk
+            underWay[send(wishes[place].json)] = wishes[place].talk
         }
     }
 
     @discardableResult
-    func say(_ json: String) -> Int {
+    func send(_ json: String) -> Int {
         requests += 1
         client.sendText(#"{"id":\#(requests),\#(json)}"#)
         return requests

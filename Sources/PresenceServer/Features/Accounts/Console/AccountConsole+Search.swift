@@ -50,7 +50,7 @@ extension AccountConsole {
         for _ in 0..<Self.scans where found.people.count < Self.mostFound && server < store.servers.count {
             let scan = ["SCAN", cursor, "MATCH", "*:user:*", "COUNT", Self.scan]
             // `askAll` pauses after each scan for as long as the scan took.
-            let answer = try store.servers[server].askAll([scan])[0].get()
+            let answer = try store.servers[server].runAll([scan])[0].get()
             guard let words = answer.array, words.count == 2, let next = words[0].string else { return found }
             let users = (words[1].array ?? []).compactMap(\.string).compactMap { key -> UserID? in
                 guard case .user(let user, let partition) = KeyName(key, in: partitions.space, []),
@@ -73,7 +73,7 @@ extension AccountConsole {
     private func read(_ users: [UserID], on server: DoctorRedis? = nil) throws -> [Person?] {
         guard let first = users.first else { return [] }
         let server = server ?? store[partitions.keys(of: first).shards]
-        let answers = try server.askAll(
+        let answers = try server.runAll(
             users.map { ["HMGET", partitions.keys(of: $0).user($0)] + Self.fields })
         return zip(users, answers).map { user, answer in
             guard let values = (try? answer.get())?.array, values.count == Self.fields.count,

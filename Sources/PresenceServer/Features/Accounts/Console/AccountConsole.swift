@@ -40,7 +40,7 @@ public struct AccountConsole {
         for server in store.servers {
             var cursor = "0"
             repeat {
-                let answer = try server.ask("SCAN", cursor, "COUNT", Self.step).array ?? []
+                let answer = try server.run("SCAN", cursor, "COUNT", Self.step).array ?? []
                 guard answer.count == 2, let next = answer[0].string else { return }
                 cursor = next
                 for key in (answer[1].array ?? []).compactMap(\.string) {
@@ -65,14 +65,14 @@ public struct AccountConsole {
         if let email = EmailAddress(name) {
             guard let addresses = try addresses() else { return nil }
             let key = addresses.keys(of: email.text).emails(with: email)
-            let claim = try store[key].ask("HGET", key, email.text).string.flatMap { EmailClaim($0) }
+            let claim = try store[key].run("HGET", key, email.text).string.flatMap { EmailClaim($0) }
             guard let claim, try account(of: claim.user)?.email == email.text else { return nil }
             return claim.user
         }
         if let user = UserID(name), try account(of: user) != nil { return user }
         guard let username = Username(name) else { return nil }
         let key = Usernames.names.claims(on: username.name, in: partitions.keys(of: username.name))
-        let owner = try store[key].ask("HGET", key, username.name.string).string?.split(separator: " ").first.flatMap {
+        let owner = try store[key].run("HGET", key, username.name.string).string?.split(separator: " ").first.flatMap {
             UserID(String($0))
         }
         guard let owner, try account(of: owner)?.username?.lowercased() == username.name.string else { return nil }
@@ -81,7 +81,7 @@ public struct AccountConsole {
 
     private func account(of user: UserID) throws -> Account? {
         let keys = partitions.keys(of: user)
-        let words = try store[keys.shards].ask(
+        let words = try store[keys.shards].run(
             "HMGET", keys.user(user), "email", "held", "heldAs", "verified", "disabled", "profile")
         let texts = (words.array ?? []).map(\.string)
         guard texts.count == 6, let email = texts[0] else { return nil }
@@ -132,7 +132,7 @@ public struct AccountConsole {
         guard let email = EmailAddress(account.email) else { throw ConsoleFailure("the account is damaged") }
         try check(password, names: [email.local] + (account.username.map { [$0] } ?? []))
         let (user, keys) = subject(of: account)
-        let held = try store[keys.shards].ask("HGET", keys.user(user), "password").bytes ?? []
+        let held = try store[keys.shards].run("HGET", keys.user(user), "password").bytes ?? []
         let reply = try run(
             ScriptCall(
                 .setPassword, in: keys, ["user": keys.user(user), "grants": keys.grants(user), "mail": keys.mail],
@@ -144,7 +144,7 @@ public struct AccountConsole {
         try expectOK(reply, account)
         guard let addresses = try addresses() else { return }
         let guesses = addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text))
-        _ = try store[guesses].ask("DEL", guesses)
+        _ = try store[guesses].run("DEL", guesses)
     }
 
     /// If accounts are hidden, only verified addresses can sign in. An operator who sets a password vouches for the owner of
@@ -194,9 +194,9 @@ public struct AccountConsole {
     private func addresses(making: Bool = false) throws -> AddressPartitions? {
         let name = partitions.space.addressKey
         if making {
-            _ = try store[name].ask("SET", name, Sodium.random(AddressPartitions.keyBytes).hexadecimal, "NX")
+            _ = try store[name].run("SET", name, Sodium.random(AddressPartitions.keyBytes).hexadecimal, "NX")
         }
-        let key = try store[name].ask("GET", name).string.flatMap { [UInt8](hexadecimal: $0) }
+        let key = try store[name].run("GET", name).string.flatMap { [UInt8](hexadecimal: $0) }
         guard let key, key.count == AddressPartitions.keyBytes else { return nil }
         return AddressPartitions(key: key, partitions: partitions)
     }
@@ -205,7 +205,7 @@ public struct AccountConsole {
     private func run(_ call: ScriptCall, _ keys: PartitionKeys) throws -> ScriptReply {
         let needsOffers = configuration.enabled(Features.all).contains { $0.plan.needsOffers(configuration) }
         let names = needsOffers ? PartitionKeys.offering(call.keys) : call.keys
-        let answers = try store[keys.shards].askAll([
+        let answers = try store[keys.shards].runAll([
             ["MULTI"], ["SADD", keys.shards, Self.writer],
             ["EVAL", call.script.source, String(names.count)] + names + ["0"] + call.arguments(of: Self.writer),
             ["SREM", keys.shards, Self.writer], ["EXEC"],

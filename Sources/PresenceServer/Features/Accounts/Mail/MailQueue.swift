@@ -49,7 +49,7 @@ final class MailQueue {
     }
 
     func register(in registry: inout Registry) {
-        deadline = registry.deadline { [unowned self] _ in look() }
+        deadline = registry.deadline { [unowned self] _ in deliverNext() }
         sent = registry.counter("mails_sent_total", help: "mails sent to the mail server or written into the outbox")
         failed = registry.counter("mails_failed_total", help: "failed attempts to send a mail, and mails given up")
     }
@@ -59,11 +59,11 @@ final class MailQueue {
         shard.deadlines.setOnly(deadline, at: shard.clock.now + Self.pause)
     }
 
-    private func look() {
+    private func deliverNext() {
         guard shard.link.isLive else { return }
         next = (next + 1) % shard.partitions.count
         deliver(shard.partitions.keys(next))
-        goOn()
+        deliverWaiting()
         start()
     }
 
@@ -76,7 +76,7 @@ final class MailQueue {
             let isMore = await sendNext(of: keys, on: shard)
             busy.remove(keys.name)
             if isMore { wait(for: keys) }
-            goOn()
+            deliverWaiting()
         }
     }
 
@@ -86,7 +86,7 @@ final class MailQueue {
         if !waiting.contains(where: { $0.name == keys.name }) { waiting.append(keys) }
     }
 
-    private func goOn() {
+    private func deliverWaiting() {
         while isFree, let place = waiting.firstIndex(where: { !busy.contains($0.name) }) {
             deliver(waiting.remove(at: place))
         }
@@ -99,7 +99,7 @@ final class MailQueue {
             ["lease": Self.lease, "longest": Self.patience.upperBound])
         guard let reply = try? await shard.reply(to: take) else { return false }
         if reply.word == "OVER" {
-            giveUp("its link is no longer good")
+            recordFailure("its link is no longer good")
             return true
         }
         guard reply.word == "OK", let text = reply[0].string else { return false }
@@ -124,11 +124,11 @@ final class MailQueue {
             sent.value += 1
             return nil
         case .refused(let reason):
-            giveUp(reason)
+            recordFailure(reason)
             return nil
         case .later(let reason), .unreachable(let reason):
             guard age < Self.longest else {
-                giveUp(reason)
+                recordFailure(reason)
                 return nil
             }
             failed.value += 1
@@ -150,7 +150,7 @@ final class MailQueue {
         restsUntil = shard.clock.now + pause
     }
 
-    private func giveUp(_ reason: String) {
+    private func recordFailure(_ reason: String) {
         failed.value += 1
         shard.log("mail given up", ["reason": reason], level: .error)
     }

@@ -104,7 +104,7 @@ extension HTTPCall {
 extension ShardLogic {
     /// Reports a damaged account in the store.
     func damaged(_ user: UserID) -> Refusal {
-        noteDamage("account", of: user)
+        recordDamage("account", of: user)
         return Refusal(.damagedRecord())
     }
 }

@@ -6,7 +6,7 @@ import WebSockets
 /// `POST /v1/me/email`, the request for another address. `POST /v1/emails/verify` makes the change with the token of the mail
 /// (`EmailChange`).
 extension Accounts {
-    func askForEmail(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+    func requestEmailChange(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let (password, text) = try call.body { (body) throws(DecodingFailure) in
             (try body.text("password"), try body.text("email"))
         }
@@ -50,6 +50,6 @@ extension Accounts {
     /// The claim on an address; `nil` also if it cannot be read.
     func claim(on email: EmailAddress, _ addresses: AddressPartitions) async throws(Refusal) -> EmailClaim? {
         let key = addresses.keys(of: email.text).emails(with: email)
-        return try await shard.ask("HGET", key, email.text).string.flatMap { EmailClaim($0) }
+        return try await shard.run("HGET", key, email.text).string.flatMap { EmailClaim($0) }
     }
 }

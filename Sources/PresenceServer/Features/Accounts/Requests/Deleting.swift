@@ -20,7 +20,7 @@ extension Accounts {
     func remove(_ user: UserID, held: PasswordHash?, by writer: Writer?) async throws(Refusal) -> HTTPResponse {
         guard let addresses else { throw .noStore }
         let keys = shard.partitions.keys(of: user)
-        guard let email = try await shard.ask("HGET", keys.user(user), "email").string.flatMap({ EmailAddress($0) })
+        guard let email = try await shard.run("HGET", keys.user(user), "email").string.flatMap({ EmailAddress($0) })
         else { throw .noAccount }
         let isHere = addresses.partition(of: email.text) == shard.partitions.index(of: user)
         let reply = try await shard.run(

@@ -8,7 +8,7 @@ extension Accounts {
     func listDevices(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let user = try call.owner()
         _ = try await account(of: user)
-        let fields = try await shard.ask("HGETALL", shard.partitions.keys(of: user).grants(user)).array ?? []
+        let fields = try await shard.run("HGETALL", shard.partitions.keys(of: user).grants(user)).array ?? []
         let grants = stride(from: 0, to: fields.count - 1, by: 2).compactMap { Grant(fields[$0], fields[$0 + 1]) }
         var json = Array(#"{"sessions":["#.utf8)
         for (index, grant) in grants.sorted(by: { $0.created > $1.created }).enumerated() {

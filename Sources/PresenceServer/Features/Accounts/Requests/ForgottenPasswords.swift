@@ -34,7 +34,7 @@ final class ForgottenPasswords {
         }
     }
 
-    func ask(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
+    func requestReset(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
         let address = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
         _ = try accounts.liveAddresses()
         // A rate limit per client address reveals nothing about accounts.
@@ -74,7 +74,7 @@ final class ForgottenPasswords {
             // `FENCED` is not a valid reply here, because this server may have missed changes.
             guard try await shard.reply(to: call).word == "OK" else { throw .disconnected(sent: false) }
         } catch {
-            if error.isLasting { shard.noteDamage("account", of: user) }
+            if error.isLasting { shard.recordDamage("account", of: user) }
             throw error
         }
         accounts.mail.deliver(keys)

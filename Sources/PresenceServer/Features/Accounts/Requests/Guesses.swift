@@ -22,34 +22,34 @@ struct Guess {
     /// refuses, the earlier failures stay and only this attempt is taken back. The client's address gets its attempt back too,
     /// because many users may sign in from one address.
     func forget() async {
-        accounts.tries.giveBack(1, to: address)
-        do { _ = try await shard.command(["DEL", key]) } catch { takeBack() }
+        accounts.tries.refund(1, to: address)
+        do { _ = try await shard.command(["DEL", key]) } catch { refund() }
     }
 
     /// The password was wrong: counts as a failure of the client's address too.
     func fail() {
         guard address != .none else { return }
-        accounts.guesses.take(1, by: address, at: shard.clock.now)
+        accounts.guesses.consume(1, by: address, at: shard.clock.now)
     }
 
     /// The password was not checked and never will be, because the client disconnected or the call was refused, so the attempt
     /// revealed nothing. Or the password was right, but the store refused the change. If the store is unreachable, the attempt
     /// stays counted.
-    func takeBack() {
+    func refund() {
         let call = ScriptCall(
             .takeBackGuess, in: keys, ["guesses": key],
             ["memory": Accounts.guessMemory, "wasBlocked": blocked, "hadBegun": began])
         shard.run(call) { [accounts] result in accounts.shard.link.noticeFencing(in: result) }
     }
 
-    /// Takes the attempt back if `perform` is refused.
+    /// Refunds the attempt if `perform` is refused.
     func takenBack<Value>(
         ifRefused perform: () async throws(Refusal) -> Value
     ) async throws(Refusal) -> Value {
         do throws(Refusal) {
             return try await perform()
         } catch {
-            takeBack()
+            refund()
             throw error
         }
     }
@@ -70,7 +70,7 @@ extension Accounts {
         let key = keys.guesses(addresses.guesses(of: name))
         guesses.expire(now: shard.clock.now)
         if let wait = guesses.wait(for: 1, by: call.address, at: shard.clock.now)
-            ?? tries.take(by: call.address, at: shard.clock.now)
+            ?? tries.charge(by: call.address, at: shard.clock.now)
         {
             throw call.met(
                 .guesses, retryAfter: wait, "too many passwords were tried from this address: this one was not checked")
@@ -93,13 +93,13 @@ extension Accounts {
 }
 
 extension Rates<AddressBlock> {
-    /// Takes an attempt of an address and returns `nil`, or returns the time to wait in ms. Some addresses are not
+    /// Consumes an attempt of an address and returns `nil`, or returns the time to wait in ms. Some addresses are not
     /// limited.
-    mutating func take(by address: AddressBlock, at now: Milliseconds) -> Milliseconds? {
+    mutating func charge(by address: AddressBlock, at now: Milliseconds) -> Milliseconds? {
         guard address != .none else { return nil }
         expire(now: now)
         if let wait = wait(for: 1, by: address, at: now) { return wait }
-        take(1, by: address, at: now)
+        consume(1, by: address, at: now)
         return nil
     }
 }

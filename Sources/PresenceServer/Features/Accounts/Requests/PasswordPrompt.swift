@@ -28,7 +28,7 @@ extension Accounts {
         _ = try liveAddresses()
         let place = try call.place(in: Self.passwords)
         let key = shard.partitions.keys(of: user).user(user)
-        let words = try await shard.ask("HMGET", key, "email", "password", "held").array ?? []
+        let words = try await shard.run("HMGET", key, "email", "password", "held").array ?? []
         guard words.count == 3, words[0].bytes != nil else { throw .noAccount }
         guard let email = words[0].string.flatMap({ EmailAddress($0) }),
             let held = words[1].bytes.flatMap({ PasswordHash($0) })
@@ -46,7 +46,7 @@ extension Accounts {
         _ call: HTTPCall, _ password: String, with held: PasswordHash, at place: KeptPlace? = nil, _ guess: Guess,
         orThrow refusal: Refusal
     ) async throws(Refusal) {
-        let isRight = try await call.work(Self.passwords, at: place, unrun: { guess.takeBack() }) {
+        let isRight = try await call.work(Self.passwords, at: place, unrun: { guess.refund() }) {
             held.matches(password)
         }
         guard isRight else {

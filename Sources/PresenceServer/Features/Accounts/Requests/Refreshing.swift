@@ -9,7 +9,7 @@ extension Accounts {
         let text = try call.body { (body) throws(DecodingFailure) in try body.text("refreshToken") }
         guard let (token, mac) = RefreshToken.read(text) else { throw .expired }
         let (user, keys) = (token.user, shard.partitions.keys(of: token.user))
-        let grant = try await shard.ask("HGET", keys.grants(user), token.grant.string)
+        let grant = try await shard.run("HGET", keys.grants(user), token.grant.string)
         guard let key = grant.bytes.map({ Array($0.prefix(16)) }), key.count == 16, token.isGenuine(mac, key: key)
         else { throw .expired }
         let reply = try await shard.run(

@@ -12,7 +12,7 @@ extension Accounts {
         }
         guard let token = MailToken(text), token.purpose == .reset else { throw .expired }
         let keys = shard.partitions.keys(of: token.user)
-        let words = try await shard.ask("HMGET", keys.user(token.user), "reset", "email", "held").array ?? []
+        let words = try await shard.run("HMGET", keys.user(token.user), "reset", "email", "held").array ?? []
         let kept = words.first?.string?.split(separator: " ") ?? []
         // The script decides; this check keeps strangers from making the server hash passwords.
         guard kept.count >= 2, kept[0] == token.digest, let until = Timestamp(kept[1]), shard.clock.redisNow < until,
@@ -26,7 +26,7 @@ extension Accounts {
         // The failures for the address are cleared first, because the second step uses up the token. The owner, who can read
         // the mail, must not be blocked by others' guesses.
         guard let addresses else { throw .noStore }
-        _ = try await shard.ask("DEL", addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text)))
+        _ = try await shard.run("DEL", addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text)))
         let set = ScriptCall(
             .resetPassword, in: keys,
             ["user": keys.user(token.user), "grants": keys.grants(token.user), "mail": keys.mail],

@@ -20,7 +20,7 @@ extension Accounts {
 
         let key = user.map { shard.partitions.keys(of: $0).user($0) } ?? addresses.keys(of: name).user(Self.nobody)
         let words = try await guess.takenBack { () async throws(Refusal) in
-            try await shard.ask("HMGET", key, "password", "disabled", "email", "verified").array ?? []
+            try await shard.run("HMGET", key, "password", "disabled", "email", "verified").array ?? []
         }
         let held = words.first?.bytes.flatMap { PasswordHash($0) }
         // The claim on a former address may still lead to its user, who has another address now. If accounts are hidden, only
@@ -28,7 +28,7 @@ extension Accounts {
         let isOut =
             words.count < 4 || words[1].bytes != nil || words[2].string != name
             || shard.configuration[Accounts.hideExisting] && words[3].bytes == nil
-        let verdict = try await call.work(Self.passwords, at: place, unrun: { guess.takeBack() }) {
+        let verdict = try await call.work(Self.passwords, at: place, unrun: { guess.refund() }) {
             Verdict(of: password, held ?? .ofNobody, strengthens: !isOut)
         }
         guard let user, let held, !isOut, verdict.isRight else {
@@ -47,7 +47,7 @@ extension Accounts {
         }
         var email: EmailAddress?
         if let user = try await usernames.find(text) {
-            email = try await shard.ask("HGET", shard.partitions.keys(of: user).user(user), "email").string
+            email = try await shard.run("HGET", shard.partitions.keys(of: user).user(user), "email").string
                 .flatMap { EmailAddress($0) }
         }
         return (email, email?.text ?? "@" + text.lowercased())

@@ -26,7 +26,7 @@ extension Accounts {
         let place = try call.place(in: Self.passwords)
         try chargeSignUp(call, "too many accounts were created from this address: nothing was done")
         if let name = request.username, let refusal = try await refusal(of: name) {
-            return try await answerNameTaken(call, request, addresses, refusal)
+            return try await respondNameTaken(call, request, addresses, refusal)
         }
         // Hashed even if the address is taken, so that the time of the response reveals nothing.
         let password = request.password
@@ -38,11 +38,11 @@ extension Accounts {
             let reply = try await create(user, grant, request, hash, addresses)
             switch (reply.word, reply[0].string) {
             case ("OK", "TAKEN"):
-                return try await answerNameTaken(call, request, addresses, Usernames.Obstacle.taken.refusal)
+                return try await respondNameTaken(call, request, addresses, Usernames.Obstacle.taken.refusal)
             // A sweep ran before the account was created, and released the name.
             case ("OK", "GONE"): if tries == 5 { throw .noStore }
             case ("OK", _):
-                if shard.configuration[Accounts.hideExisting] { return try await answerAlike(user, request.email) }
+                if shard.configuration[Accounts.hideExisting] { return try await respondAlike(user, request.email) }
                 mail.deliver(addresses.keys(of: request.email.text))
                 return try tokens(
                     of: user, grant.id, key: grant.key, counter: 1, account: reply[1].bytes, status: 201)
@@ -52,7 +52,7 @@ extension Accounts {
                 let isTaken = try await hidingFailures { () async throws(Refusal) in
                     try await isHeld(request.email, by: claim)
                 }
-                if isTaken || tries >= 4 { return try await answerTaken(call, request, by: claim.user) }
+                if isTaken || tries >= 4 { return try await respondTaken(call, request, by: claim.user) }
             }
         }
     }
@@ -124,16 +124,16 @@ extension Accounts {
     /// If accounts are hidden, only a mail reveals whether there was an account, so the response signs no device in. Its time
     /// must reveal nothing either: for a taken address the claim is checked and a mail counted before the response, so this
     /// function does both for a free address too.
-    private func answerAlike(_ user: UserID, _ email: EmailAddress) async throws(Refusal) -> HTTPResponse {
+    private func respondAlike(_ user: UserID, _ email: EmailAddress) async throws(Refusal) -> HTTPResponse {
         defer { mail.deliver(shard.partitions.keys(of: user)) }
         _ = try await hidingFailures { () async throws(Refusal) in
             try await isMeant(EmailClaim(user: user, number: 0), of: email)
         }
-        return try await tell(user, "")
+        return try await notify(user, "")
     }
 
     /// - Parameter text: The mail that informs the owner of a sign-up with their address; empty if another mail does.
-    private func tell(_ user: UserID, _ text: String) async throws(Refusal) -> HTTPResponse {
+    private func notify(_ user: UserID, _ text: String) async throws(Refusal) -> HTTPResponse {
         let keys = shard.partitions.keys(of: user)
         defer { mail.deliver(keys) }
         let call = ScriptCall(.tellExisting, in: keys, ["user": keys.user(user), "mail": keys.mail], ["text": text])
@@ -164,27 +164,27 @@ extension Accounts {
     }
 
     /// The username may have been taken by this same sign-up, which is being repeated.
-    private func answerNameTaken(
+    private func respondNameTaken(
         _ call: HTTPCall, _ request: SignUp, _ addresses: AddressPartitions, _ refusal: Refusal
     ) async throws(Refusal) -> HTTPResponse {
         guard refusal.message.code == .conflict, !request.idempotency.isEmpty, let name = request.username,
             let claim = try await claim(on: request.email, addresses),
             try await usernames?.find(name) == claim.user
         else { throw refusal }
-        return try await answerTaken(call, request, by: claim.user)
+        return try await respondTaken(call, request, by: claim.user)
     }
 
     // MARK: A taken address
 
-    private func answerTaken(
+    private func respondTaken(
         _ call: HTTPCall, _ request: SignUp, by user: UserID
     ) async throws(Refusal) -> HTTPResponse {
         if shard.configuration[Accounts.hideExisting] {
-            return try await tell(user, MailText.existing(request.email, self).encoded)
+            return try await notify(user, MailText.existing(request.email, self).encoded)
         }
         guard !request.idempotency.isEmpty else { throw .emailTaken }
         let key = shard.partitions.keys(of: user).user(user)
-        let words = try await shard.ask("HMGET", key, "idempotency", "password").array ?? []
+        let words = try await shard.run("HMGET", key, "idempotency", "password").array ?? []
         let parts = words.first?.string?.split(separator: " ", maxSplits: 1) ?? []
         guard parts.count == 2, parts[1].utf8.elementsEqual(request.idempotency.utf8), let until = Timestamp(parts[0]),
             shard.clock.redisNow < until, let held = words.last?.bytes.flatMap({ PasswordHash($0) })

@@ -38,7 +38,7 @@ extension ConversationLists {
         }
         if inbox.dropped >= since { dismiss(users[user] ?? []) }
         for (id, version) in inbox.left where version >= since {
-            tell(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
+            notify(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
         }
         let result: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
             reading.read(inbox.conversations, of: user, done: $0)
@@ -49,7 +49,7 @@ extension ConversationLists {
         }
         let gone = Set(inbox.conversations).subtracting(records.map(\.id)).sorted()
         if !gone.isEmpty, let watching = users[user] {
-            shard.tasks.run { [self] in await tellRemoved(gone, to: watching) }
+            shard.tasks.run { [self] in await notifyRemoved(gone, to: watching) }
         }
     }
 }

@@ -4,7 +4,7 @@ import Redis
 
 /// Watchers who were removed from a conversation and missed the event.
 extension ConversationLists {
-    func tellRemoved(_ id: ConversationID, at version: Int64, to subscribers: [Subscriber]) {
+    func notifyRemoved(_ id: ConversationID, at version: Int64, to subscribers: [Subscriber]) {
         let frame = Self.frame(ConversationRecord.removed(id, version: version), at: version)
         for subscriber in subscribers where !subscriber.connection.isClosed {
             keep(id, version, frame, for: subscriber)
@@ -24,7 +24,7 @@ extension ConversationLists {
             // If the conversation has no version for the user, the inbox has been updated since it was read.
             var version = fields[1].flatMap { Int64($0) }
             if version == nil { version = try await reading.inbox(of: user).leaving(id) }
-            if let version { tellRemoved(id, at: version, to: subscribers) }
+            if let version { notifyRemoved(id, at: version, to: subscribers) }
         } catch {
             if !error.isLasting { postpone([id], for: subscribers) }
         }

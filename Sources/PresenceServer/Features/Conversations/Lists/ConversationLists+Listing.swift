@@ -14,7 +14,7 @@ extension ConversationLists {
         reading.inbox(of: user) { [self] result in
             guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
             // The number of conversations is known only now, so the user's next request pays for them.
-            shard.userRates.take(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
+            shard.userRates.consume(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
             // The user may be a member of a known conversation before the inbox has it.
             let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
             reading.read(inbox.conversations + others, of: user) { [self] result in
@@ -30,7 +30,7 @@ extension ConversationLists {
                             ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
                         }
                         let now = shard.clock.redisNow
-                        for record in records { mutes.note(record, of: user) }
+                        for record in records { mutes.record(record, of: user) }
                         return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
                             .filter { known[$0.id] != $0.version(for: user, at: now) }
                             .map { $0.json(for: user, at: now) } + gone

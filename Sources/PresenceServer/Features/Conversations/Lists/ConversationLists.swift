@@ -104,24 +104,24 @@ final class ConversationLists {
         for member in record.members where users[member.user] != nil && record.isTold(to: member.user) {
             // Members receive only changes that they can see.
             guard max(record.version, member.version) == event.version else { continue }
-            mutes.note(record, of: member.user)
+            mutes.record(record, of: member.user)
             let version = record.version(for: member, at: event.at)
             if let crowd {
-                tell(member.user, id, version, nil, crowd)
+                notify(member.user, id, version, nil, crowd)
                 continue
             }
             let frame = Self.frame(record.json(for: member.user, at: event.at), at: event.at)
-            tell(member.user, id, version, frame)
+            notify(member.user, id, version, frame)
         }
         for user in record.left where users[user] != nil {
-            tell(
+            notify(
                 user, id, event.version,
                 Self.frame(ConversationRecord.removed(id, version: event.version), at: event.at))
         }
     }
 
     /// - Parameter frame: `nil` if the conversation must be read.
-    func tell(
+    func notify(
         _ user: UserID, _ id: ConversationID, _ version: Int64, _ frame: [UInt8]?, _ crowd: CrowdPace.Crowd? = nil
     ) {
         for subscriber in users[user] ?? [] where !subscriber.connection.isClosed {
@@ -225,18 +225,18 @@ final class ConversationLists {
             }
             let there = Set(records.map(\.id))
             let gone = ids.filter { !there.contains($0) }
-            if !gone.isEmpty { await tellRemoved(gone, to: subscribers) }
+            if !gone.isEmpty { await notifyRemoved(gone, to: subscribers) }
         }
     }
 
     /// Sends the removal of conversations that the user has left, with the version that the inbox has: later versions
     /// bring them back.
-    func tellRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) async {
+    func notifyRemoved(_ ids: [ConversationID], to subscribers: [Subscriber]) async {
         do throws(RedisFailure) {
             let inbox = try await reading.inbox(of: subscribers[0].user)
             for id in ids {
                 if let version = inbox.leaving(id) {
-                    tellRemoved(id, at: version, to: subscribers)
+                    notifyRemoved(id, at: version, to: subscribers)
                 } else if inbox.conversations.contains(id) {
                     await readLeaving(id, for: subscribers)
                 }
@@ -274,7 +274,7 @@ final class ConversationLists {
     func show(_ record: ConversationRecord, to subscriber: Subscriber) {
         let now = shard.clock.redisNow
         let frame = Self.frame(record.json(for: subscriber.user, at: now), at: now)
-        mutes.note(record, of: subscriber.user)
+        mutes.record(record, of: subscriber.user)
         keep(record.id, record.version(for: subscriber.user, at: now), frame, for: subscriber)
     }
 }

@@ -33,14 +33,14 @@ final class MuteLapses {
     }
 
     func register(in registry: inout Registry) {
-        deadline = registry.deadline { [unowned self] _ in look() }
+        deadline = registry.deadline { [unowned self] _ in endDue() }
         registry.gauge(
             "conversation_mutes", help: "conversations muted for a time, of users whose lists are watched"
         ) { [unowned self] in untils.count }
     }
 
     /// Notes the mute of a conversation that a watching user has received, or receives now.
-    func note(_ record: ConversationRecord, of user: UserID) {
+    func record(_ record: ConversationRecord, of user: UserID) {
         let mute = Mute(user: user, conversation: record.id)
         guard let own = record.member(user), own.muted > 0, record.isMuted(own, at: shard.clock.redisNow) else {
             if !untils.isEmpty { untils[mute] = nil }
@@ -68,7 +68,7 @@ final class MuteLapses {
         shard.deadlines.set(deadline, .none, at: at)
     }
 
-    private func look() {
+    private func endDue() {
         guard let due, shard.clock.now >= due else { return }
         self.due = nil
         let now = shard.clock.redisNow

@@ -100,15 +100,15 @@ final class Marking {
     /// Confirms the tokens of the waiting marks, then writes those that are still valid.
     private func write(_ id: ConversationID) {
         guard let wishes = waiting.removeValue(forKey: id) else { return }
-        ask(about: wishes, of: id)
+        confirm(wishes, of: id)
     }
 
-    private func ask(about wishes: [Wish], of id: ConversationID) {
+    private func confirm(_ wishes: [Wish], of id: ConversationID) {
         asked[id, default: Asked()].unanswered += wishes.count
         for wish in wishes {
             // Both checks run at once, so that a later request of the connection does not overtake the mark.
             var (isGood, hidden): (Bool, Result<DeliveryAudience.Hidden, RedisFailure>?) = (false, nil)
-            func settle() {
+            func decide() {
                 guard isGood, let hidden else { return }
                 if case .success(let hidden) = hidden {
                     wish.hidden = hidden
@@ -123,7 +123,7 @@ final class Marking {
             } _: { [unowned shard] in
                 wish.goodAt = shard.clock.now
                 isGood = true
-                settle()
+                decide()
             }
             shard.tasks.run { [self] in
                 do throws(RedisFailure) {
@@ -131,7 +131,7 @@ final class Marking {
                 } catch {
                     hidden = .failure(error)
                 }
-                settle()
+                decide()
             }
         }
     }
@@ -155,7 +155,7 @@ final class Marking {
         // If this server was suspended meanwhile, a token may have been revoked since it was confirmed.
         let oldest = shard.clock.now - shard.configuration.commandTimeout
         let stale = wishes.filter { $0.goodAt < oldest }
-        if !stale.isEmpty { ask(about: stale, of: id) }
+        if !stale.isEmpty { confirm(stale, of: id) }
         write(wishes.filter { $0.goodAt >= oldest }, of: id)
     }
 
@@ -173,7 +173,7 @@ final class Marking {
         let call = ScriptCall(
             .mark, in: keys, ["conversation": keys.conversation(id)], ["conversation": id], each: marks)
         shard.run(call) { [self] result in
-            if result.failure?.isLasting == true { shard.noteDamage("conversation", of: id) }
+            if result.failure?.isLasting == true { shard.recordDamage("conversation", of: id) }
             let words = (try? result.get())?.array ?? []
             let isOfEach = words.count == users.count + 2
             for (place, user) in users.enumerated() {

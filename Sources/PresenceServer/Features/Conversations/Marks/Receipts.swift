@@ -41,9 +41,9 @@ final class Receipts {
             let words = reply.rest.compactMap(\.string)
             guard words.count > 2 else { return .end(IntentProgress.ok) }
             // Each conversation costs as much as a request, paid by the user's next requests.
-            shard.userRates.take(words.count - 2, by: user, at: shard.clock.now)
+            shard.userRates.consume(words.count - 2, by: user, at: shard.clock.now)
             let setting = Setting(receipts: words[0], number: words[1], isLast: words.count - 2 < Self.page)
-            return tell(words.dropFirst(2), setting, [], damaged, intent)
+            return updateMembers(words.dropFirst(2), setting, [], damaged, intent)
         }
     }
 
@@ -54,14 +54,14 @@ final class Receipts {
         let isLast: Bool
     }
 
-    private func tell(
+    private func updateMembers(
         _ ids: ArraySlice<String>, _ setting: Setting, _ told: [String], _ damaged: [String], _ intent: Intent
     ) -> IntentProgress {
         guard let name = ids.first else {
             let rest = page(intent, told: told, number: setting.number, damaged: damaged)
             return setting.isLast ? .step(rest) : .more(IntentProgress.ok, rest: rest)
         }
-        let skip = { [unowned self] in tell(ids.dropFirst(), setting, told, damaged + [name], intent) }
+        let skip = { [unowned self] in updateMembers(ids.dropFirst(), setting, told, damaged + [name], intent) }
         guard let id = ConversationID(name) else { return skip() }
         let keys = shard.partitions.keys(of: id)
         let call = ScriptCall(
@@ -71,7 +71,7 @@ final class Receipts {
             ])
         return .step(
             IntentStep(call, about: id, skip: skip) { [unowned self] _ in
-                tell(ids.dropFirst(), setting, told + [name], damaged, intent)
+                updateMembers(ids.dropFirst(), setting, told + [name], damaged, intent)
             })
     }
 }

@@ -30,7 +30,7 @@ final class GoogleAccess {
 
     func token(at time: Timestamp, on shard: ShardLogic) async -> Answer {
         if let held, ContinuousClock.now < held.until { return .token(held.token) }
-        return await asked.get(on: shard) { [self] in await ask(at: time, on: shard) }
+        return await asked.get(on: shard) { [self] in await requestToken(at: time, on: shard) }
     }
 
     /// FCM did not take it.
@@ -38,7 +38,7 @@ final class GoogleAccess {
         if held?.token == token { held = nil }
     }
 
-    private func ask(at time: Timestamp, on shard: ShardLogic) async -> Answer {
+    private func requestToken(at time: Timestamp, on shard: ShardLogic) async -> Answer {
         let claims: [String: ServiceSigner.Claim] = [
             "iss": .text(account.clientEmail), "scope": .text(Self.scope), "aud": .text(account.tokenUri),
             "iat": .time(time), "exp": .time(time + 3_600_000),

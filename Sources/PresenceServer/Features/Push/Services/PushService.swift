@@ -94,7 +94,7 @@ final class PushService: EventReceiver {
             return current
         } catch {
             guard error.isLasting else { throw error }
-            shard.noteDamage("push", of: user)
+            shard.recordDamage("push", of: user)
             return nil
         }
     }
@@ -110,7 +110,7 @@ final class PushService: EventReceiver {
         } catch {
             guard error.isLasting else { throw error }
             // No device can be found that may be pushed to.
-            shard.noteDamage("push", of: user)
+            shard.recordDamage("push", of: user)
             return false
         }
     }
@@ -217,7 +217,7 @@ final class PushService: EventReceiver {
             return true
         } catch {
             // A damaged record holds no message back.
-            if error.isLasting { shard.noteDamage("push", of: user) }
+            if error.isLasting { shard.recordDamage("push", of: user) }
             return error.isLasting
         }
     }

@@ -46,10 +46,10 @@ public struct WebhookConsole {
         try WebhookEndpoint.all(configuration).map { endpoint in
             let (redis, keys) = keys(of: endpoint.url)
             let names = ["sent", "failed", "givenUp", "dropped", "failure", "off"]
-            let answers = try redis.askAtOnce([["HMGET", keys[0]] + names, ["ZCARD", keys[1]]])
+            let answers = try redis.runAtOnce([["HMGET", keys[0]] + names, ["ZCARD", keys[1]]])
             let queued = answers[1].int ?? 0
             // A list of a million ids would keep Redis from everything else.
-            let ids = try queued > Self.mostListed ? [] : redis.ask("HKEYS", keys[2]).array ?? []
+            let ids = try queued > Self.mostListed ? [] : redis.run("HKEYS", keys[2]).array ?? []
             let texts = (answers[0].array ?? []).map(\.string)
             func number(_ place: Int) -> Int64 { texts.count > place ? texts[place].flatMap { Int64($0) } ?? 0 : 0 }
             // An id begins with the time: msg_1763712000000_00000_17.
@@ -72,17 +72,17 @@ public struct WebhookConsole {
     public func retry(_ url: String) throws -> Int {
         guard try isConfigured(url) else { throw try unknown(url) }
         let (redis, keys) = keys(of: url)
-        _ = try redis.ask("HDEL", keys[0], "off")
+        _ = try redis.run("HDEL", keys[0], "off")
         // By the queue's own clock (queue-lib.lua).
-        let ahead = try redis.ask("HGET", keys[0], "ahead").string.flatMap { Int64($0) } ?? 0
+        let ahead = try redis.run("HGET", keys[0], "ahead").string.flatMap { Int64($0) } ?? 0
         let now = try redis.now() + ahead
         var count = 0
         while true {
-            let ids = try redis.ask(
+            let ids = try redis.run(
                 "ZRANGEBYSCORE", keys[1], String(now + Self.lease + 1), "+inf", "LIMIT", "0", String(Self.step))
             let texts = (ids.array ?? []).compactMap(\.string)
             guard !texts.isEmpty else { return count }
-            for answer in try redis.askAll(texts.map { ["ZADD", keys[1], "XX", String(now), $0] }) {
+            for answer in try redis.runAll(texts.map { ["ZADD", keys[1], "XX", String(now), $0] }) {
                 _ = try answer.get()
             }
             count += texts.count
@@ -95,14 +95,14 @@ public struct WebhookConsole {
     /// - Throws: ``ConsoleFailure`` if the configuration has no such endpoint, and nothing is known of an earlier one.
     public func drop(_ url: String) throws -> Int64 {
         let (redis, keys) = keys(of: url)
-        if try !isConfigured(url), try redis.ask("EXISTS", keys[0]).int == 0 { throw try unknown(url) }
-        let answers = try redis.askAll([
+        if try !isConfigured(url), try redis.run("EXISTS", keys[0]).int == 0 { throw try unknown(url) }
+        let answers = try redis.runAll([
             ["MULTI"], ["ZCARD", keys[1]], ["DEL", keys[1], keys[2]], ["HSET", keys[0], "bytes", "0"], ["EXEC"],
         ])
         for case .failure(let failure) in answers { throw failure }
         guard case .success(.array(let results))? = answers.last else { throw ConsoleFailure("nothing was dropped") }
         let count = results.first?.int ?? 0
-        if count > 0 { _ = try redis.ask("HINCRBY", keys[0], "dropped", String(count)) }
+        if count > 0 { _ = try redis.run("HINCRBY", keys[0], "dropped", String(count)) }
         return count
     }
 
