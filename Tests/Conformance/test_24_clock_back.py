@@ -29,14 +29,15 @@ class Back:
         return await self.room.come(person, token=token, at=at)
 
     async def step(self, *servers):
-        """Redis starts again on the same data, with the right time, and these servers follow it."""
+        """Redis is restarted on the same data, with the right time, and these servers follow it."""
         self.redis.send_signal(signal.SIGTERM)
         self.redis.process.wait()
         self.redis.environment = dict(os.environ)
         self.redis.start()
         for server in servers or (self.server,):
             await eventually(
-                lambda: re.search(" warning stale .* info live ", server.whole_log(), re.DOTALL), "the server is live again")
+                lambda: re.search(" warning stale .* info live ", server.whole_log(), re.DOTALL),
+                "the server is live again")
 
 
 async def test_a_disconnected_user_connects_again(start, tmp_path):
