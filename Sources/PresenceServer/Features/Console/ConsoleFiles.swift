@@ -15,6 +15,7 @@ extension WebFile {
     /// Files shared with the app have paths of their own, so that either can be switched on without the other.
     private static let console: [WebFile] = [
         WebFile("/console", html, asset_console_html(), consolePage),
+        WebFile("/console/", html, asset_console_html(), consolePage),
         WebFile("/console/app.css", css, asset_app_css(), []),
         WebFile("/console/icon.svg", "image/svg+xml", asset_app_icon(), consolePage),
         WebFile("/console/parts.js", script, asset_app_parts_js(), []),
