@@ -21,7 +21,7 @@ package final class Policies {
     /// announced of a person there until their policy has been read again.
     var rounds: [Int]
     private let changes = PendingPolicyChanges()
-    /// Policies of users with long lists who are read without being watched, for each viewer.
+    /// Policies of users with lists who are read without being watched, for each viewer.
     var glances: [UserID: [UserID: Policy]] = [:]
     /// Those that nothing needs any more.
     private var kept = KeptPolicies()
