@@ -64,7 +64,7 @@ async def test_a_client_away_while_many_were_removed_gets_one_reset(start):
     await bob.activity("background")
     for _ in range(250):
         await say(ana, id)
-    # While the last of them goes, newer ones come and stay.
+    # Newer messages are sent until the last of them has expired.
     late = []
     while (await info(ana, id))["first"] <= 250:
         late.append(await say(ana, id))
