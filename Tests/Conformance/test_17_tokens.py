@@ -102,6 +102,25 @@ async def test_keys_of_both_kinds_admit_the_users_they_signed_for(keyed):
     assert await is_let_in(room, room.token("ana"))
 
 
+async def test_a_key_set_as_providers_publish_it_admits_users(start, tmp_path):
+    """Keys without `alg`, beside keys of which the server understands nothing (RFC 7517, section 5)."""
+    key = Key(str(tmp_path), "now")
+    published = {name: value for name, value in key.jwk.items() if name != "alg"} | {"x5t": "abc"}
+    others = [
+        {"kty": "RSA", "use": "enc", "alg": "RSA-OAEP", "kid": "enc", "n": "AQAB", "e": "AQAB"},
+        {"kty": "AKP", "alg": "ML-DSA-44", "use": "sig", "kid": "later", "pub": "AAAA"},
+        {"kty": "OKP", "crv": "X448", "kid": "curve", "x": "AAAA"},
+    ]
+    file = tmp_path / "jwks.json"
+    file.write_text(json.dumps({"keys": others + [published]}))
+    server = start({"jwks_file": str(file), "issuer": "https://app.example", "audience": "presence"})
+    room = Room(server)
+    assert await is_let_in(room, key.token("ana", **RIGHT))
+    assert not await is_let_in(room, key.token("ana", header={"alg": "HS256"}, **RIGHT))
+    for other in others:
+        await server.wait_for_log(other["kid"])
+
+
 async def test_invalid_tokens_are_rejected(keyed, tmp_path):
     room, mint, now = Room(keyed), keyed.mint, int(time.time())
     key, stranger = keyed.pem_key, Key(str(tmp_path), "by-pem")

@@ -2,12 +2,14 @@
 
 import asyncio
 import json
+import re
 
 import pytest
 
 from support.api import path
 from support.client import ABSENT
 from support.patience import eventually
+from support.proxy import Proxy
 from support.redis import Redis
 from support.room import Room
 from support.server import Server
@@ -316,3 +318,82 @@ async def test_receipts_set_by_a_backend_hold_in_conversations(room):
     await bob.did("mark", conversation=made, read=1)
     held = (await ana.did("getConversation", conversation=made))["conversation"]
     assert "read" not in next(member for member in held["members"] if member["user"] == bob.user)
+
+
+READS = ("hget", "hmget", "sismember", "smembers", "smismember", "sscan")
+
+
+async def hiders(room):
+    """Users who are hidden from Eve, each in another way; the last one does not exist."""
+    eve = await room.come("eve", "web")
+    users = {}
+    for name, type, members in (
+        ("blocks her", "block", {"users": [eve.user]}),
+        ("has a long list", "block", {"users": [eve.user] + [f"other-{number}" for number in range(50)]}),
+        ("shows contacts", "setVisibility", {"visibility": {"presence": "contacts"}}),
+        ("shows nobody", "setVisibility", {"visibility": {"presence": "nobody"}}),
+    ):
+        user = await room.come(name.replace(" ", "-"), "phone")
+        await user.update(displayName=name)
+        await ok(user, "addContacts", users=["friend"])
+        await ok(user, type, **members)
+        await user.close()
+        users[name] = user.user
+    return eve, users | {"does not exist": room.name("nobody")}
+
+
+@pytest.mark.parametrize("way", ["socket", "HTTP"])
+async def test_a_look_at_who_hides_takes_the_commands_of_a_look_at_nobody(start, way):
+    redis = start.redis()
+    room = Room(start({"linger": 300}, redis=redis, shards=1))
+    eve, users = await hiders(room)
+
+    async def look(user):
+        """The commands that read from Redis, and the answer."""
+        redis.command("CONFIG", "RESETSTAT")
+        if way == "socket":
+            [found] = (await eve.did("get", users=[user]))["users"]
+        else:
+            found = (await room.api.request("GET", path("users", user), token=room.token("eve"))).json
+        calls = re.findall(r"cmdstat_(\w+):calls=(\d+)", redis.command("INFO", "commandstats"))
+        return {name: int(count) for name, count in calls if name in READS}, found | {"user": None}
+
+    # The server reads Eve's own record once.
+    await look(users["does not exist"])
+    expected = await look(users["does not exist"])
+    for name, user in users.items():
+        assert await look(user) == expected, name
+
+
+class Withholding(Proxy):
+    """A way to Redis on which lists of ids are read only when the test allows it."""
+
+    async def carry(self, source, target):
+        while data := await source.read(65536):
+            for command in (b"*2\r\n$8\r\nSMEMBERS\r\n", b"$5\r\nSSCAN\r\n"):
+                before, found, after = data.partition(command)
+                if found:
+                    target.write(before)
+                    await self.open.wait()
+                    data = found + after
+            target.write(data)
+        target.close()
+
+
+async def test_a_subscription_to_who_hides_is_answered_before_lists_are_read(start):
+    redis = start.redis()
+    redis.host, redis.mint = "127.0.0.1", None
+    async with Withholding(redis) as way:
+        way.url = f"redis://127.0.0.1:{way.port}"
+        room = Room(await asyncio.to_thread(start, {"linger": 300}, redis=way, shards=1))
+        eve, users = await hiders(room)
+        friend = await room.come("another", "web")
+        for name, user in users.items():
+            way.freeze()
+            [shown] = (await asyncio.wait_for(eve.did("subscribe", users=[user]), 3))["users"]
+            assert shown == {"user": user, "presence": UNKNOWN, "profile": None}, name
+            way.open.set()
+            # This answer waits for the lists. Others see who blocks Eve alone.
+            [seen] = (await friend.did("subscribe", users=[user]))["users"]
+            if name in ("blocks her", "has a long list"):
+                assert seen["profile"]["displayName"] == name

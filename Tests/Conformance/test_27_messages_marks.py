@@ -1,6 +1,11 @@
 """Marks: how far a member has read, unread counts, and receipts that are off."""
 
-from support.talks import info, listed, marks, pair, say, sees, talk
+import asyncio
+
+import pytest
+
+from support.patience import A_MOMENT
+from support.talks import group, info, listed, marks, pair, say, sees, talk
 
 SETTINGS = {"linger": 5_000, "lease": 6_000}
 
@@ -85,3 +90,27 @@ async def test_receipts_hold_in_conversations_that_are_joined_later(room):
     await say(ana, id)
     await bob.did("mark", conversation=id, read=1)
     assert "read" not in marks(await info(ana, id), bob)
+
+
+@pytest.mark.parametrize("type, hidden", [
+    ("status", {"status": "invisible"}), ("setVisibility", {"visibility": {"presence": "nobody"}}), ("block", {}),
+], ids=["invisible", "nobody", "block"])
+async def test_delivered_reveals_no_presence(room, type, hidden):
+    ana, bob, eve = [await room.come(name) for name in ("ana", "bob", "eve")]
+    id = (await group(bob, ana, eve))["id"]
+    await listed(eve)
+    await say(eve, id)
+    await ana.did("mark", conversation=id, delivered=1)
+    assert marks(await info(eve, id), ana)["delivered"] == 1
+    await ana.did(type, **(hidden or {"users": [eve.user]}))
+    await say(eve, id)
+    await sees(eve, id, last=2)
+    before = len(eve.log)
+    await ana.did("mark", conversation=id, delivered=2)
+    assert marks(await info(ana, id), ana)["delivered"] == 2
+    assert marks(await info(eve, id), ana)["delivered"] == 1
+    await asyncio.sleep(A_MOMENT)
+    assert not [event for event in eve.log[before:] if event["type"] == "conversation"]
+    # A read mark is shown as before.
+    await ana.did("mark", conversation=id, read=2)
+    assert marks(await info(eve, id), ana)["read"] == 2

@@ -85,6 +85,7 @@ def send(id, message="m", body="hello"):
 
 async def removed_then_told(scene):
     id = await scene.group()
+    await say(scene.ana, id, "before")
     await follow(scene.mal, id)
     await follow(scene.bob, id)
     await scene.say(("changeMembers", {"conversation": id, "remove": [scene.mal.user]}), send(id, body="the secret"))

@@ -2,6 +2,7 @@
 
 import json
 import re
+import subprocess
 import tempfile
 from pathlib import Path
 
@@ -97,6 +98,20 @@ def anchors(document):
 async def test_all_names_begin_with_presence_once(room):
     for name in await metrics(room):
         assert re.fullmatch(r"presence_(?!presence_)[a-z0-9_]+", name), name
+
+
+async def test_times_and_sizes_have_base_units(room):
+    for name, type in (await metrics(room)).items():
+        units = re.findall("(?:^|_)(ms|us|[a-z]*seconds|minutes|hours|days|[a-z]*bytes|percent)(?:_|$)", name)
+        assert set(units) <= {"seconds", "bytes"}, name
+        assert name.endswith("_total") == (type == "counter"), name
+
+
+async def test_promtool_accepts_the_metrics(room):
+    promtool = needed("promtool")
+    page = (await room.api.request("GET", "/metrics")).body
+    found = subprocess.run([promtool, "check", "metrics"], input=page, capture_output=True, text=True, timeout=30)
+    assert found.returncode == 0, found.stdout + found.stderr
 
 
 async def test_rules_and_board_name_metrics_that_there_are(room):

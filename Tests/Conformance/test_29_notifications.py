@@ -47,6 +47,12 @@ async def test_nothing_that_is_told_is_nested_deeper_than_clients_need_read(room
     await tablet.did("subscribe", conversationList=True)
     page = await tablet.did("getNotifications")
     assert page["items"][0]["data"] == made == nested(16)
+    # Deeper data is refused, although the request itself may be as deep.
+    for levels in (17, 28, 31):
+        body = {"users": [phone.user], "id": "deep", "kind": "x", "title": "x", "data": nested(levels)}
+        answer = await room.api.request("POST", "/v1/notifications", body, token=room.backend)
+        assert answer.status == 422 and answer.json["field"] == "data", (levels, answer)
+    await phone.did("getNotifications")
     assert max(map(depth, phone.log + tablet.log)) <= 32
 
 

@@ -1,5 +1,6 @@
 """Pushes: a user who is truly away gets one for each conversation until they read it, to the devices of existing sessions."""
 
+import asyncio
 import time
 
 import pytest
@@ -71,14 +72,16 @@ async def test_who_has_no_session_is_told_of_at_once_and_once_until_they_read(st
 
 
 async def test_who_has_read_and_left_is_told_of_the_next_message_at_once(start, receiver):
-    room = Room(start(settings(receiver)))
+    redis = start.redis()
+    room = Room(start(settings(receiver), redis=redis))
     ana, bob = await room.come("ana"), await room.come("bob")
     id = (await talk(ana, bob))["id"]
     # It is noted for in 10 s, since bob has a session.
     await say(ana, id, "one")
+    await eventually(lambda: "}:push" in redis.command("KEYS", "*}:push"), "it is noted")
     await bob.did("mark", conversation=id, read=1)
     await bob.close()
-    await room.come("watcher")
+    await asyncio.sleep(0.4)
     sent = await say(ana, id, "two")
     told, = await due(receiver)
     assert told["text"] == "two" and receiver.calls[0].at * 1000 - sent["at"] < 5_000

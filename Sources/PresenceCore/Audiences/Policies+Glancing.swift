@@ -1,26 +1,49 @@
 import PresenceProtocol
 import Redis
 
-/// One-time reads of a user without watchers. Long lists are not read; Redis is asked only whether the viewer is in them.
+/// The entries of one viewer in a user's lists, asked together with the user's hash.
+///
+/// They are asked about every user alike, existing or not: neither the commands before an answer nor its time reveal
+/// that a user hides from the viewer. A single look need not read the lists either.
+struct Glance {
+    let isContact: Bool
+    let isBlocked: Bool
+
+    /// A policy that is right about this viewer alone; `nil` if the head decides without the lists.
+    func policy(of user: UserID, _ head: PolicyHead, for viewer: UserID) -> Policy? {
+        let policy = Policy(of: user, isNew: false)
+        policy.apply(head)
+        guard !head.isDamaged, !policy.isComplete else { return nil }
+        policy.apply(
+            PolicyRead(head: head, contacts: isContact ? [viewer] : [], blocks: isBlocked ? [viewer] : []))
+        return policy
+    }
+}
+
 extension Policies {
-    /// - Parameter done: Gets whether the viewer's view is now known, for as long as the user's topic is held. If not,
-    ///   the lists have to be read.
-    func glance(at user: UserID, _ head: PolicyHead, for viewer: UserID, done: @escaping (Bool) -> Void) {
+    /// Asks for a viewer's entries in a user's lists, together with `query`, which reads the user's hash. `done` gets
+    /// the reply to that, and the entries if Redis could answer.
+    func glance(
+        at user: UserID, for viewer: UserID, beside query: (@escaping StoreReply) -> Void,
+        done: @escaping (Result<RedisValue, RedisFailure>, Glance?) -> Void
+    ) {
         let keys = shard.partitions.keys(of: user)
-        var answers: [RedisValue] = []
+        var read: Result<RedisValue, RedisFailure>?
+        var entries: [Bool] = []
+        var waiting = 3
+        func arrived() {
+            waiting -= 1
+            guard waiting == 0, let read else { return }
+            done(read, entries.count == 2 ? Glance(isContact: entries[0], isBlocked: entries[1]) : nil)
+        }
+        query {
+            read = $0
+            arrived()
+        }
         for list in [keys.contacts(user), keys.blocks(user)] {
-            shard.store.command(["SISMEMBER", list, viewer.string], lane: .commands) { [self] result in
-                answers.append((try? result.get()) ?? .null)
-                guard answers.count == 2 else { return }
-                // A change arrived meanwhile, or Redis failed.
-                guard self[user] == nil, answers.allSatisfy({ $0.int != nil }) else { return done(false) }
-                let read = PolicyRead(
-                    head: head, contacts: answers[0].int == 1 ? [viewer] : [],
-                    blocks: answers[1].int == 1 ? [viewer] : [])
-                let policy = Policy(of: user, isNew: false)
-                policy.apply(read)
-                glances[user, default: [:]][viewer] = policy
-                done(true)
+            shard.store.command(["SISMEMBER", list, viewer.string], lane: .commands) { result in
+                if let entry = (try? result.get())?.int { entries.append(entry == 1) }
+                arrived()
             }
         }
     }

@@ -132,9 +132,6 @@ package struct PolicyHead: Equatable {
         return field.string.flatMap { PolicyHead($0) } ?? damaged
     }
 
-    /// Whether reading the lists costs more than asking whether one user is in them.
-    var isLong: Bool { !isDamaged && RequestPrice.listed(contacts + blocks) > 0 }
-
     package static var damaged: PolicyHead {
         var head = PolicyHead()
         head.isDamaged = true

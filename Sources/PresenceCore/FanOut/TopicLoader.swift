@@ -10,6 +10,15 @@ package final class TopicLoader {
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
+    /// The user for whom topics are read.
+    private struct Reader {
+        let viewer: UserID?
+        /// Whether the viewer begins to watch, and does not only look once.
+        let watches: Bool
+        /// Is charged for long lists.
+        let payer: UserID?
+    }
+
     /// Calls `done` once all the topics can be answered from memory, or one of them could not be read.
     ///
     /// If `participant`, as far as this shard knows, may not watch a topic, the topic is read again
@@ -32,8 +41,10 @@ package final class TopicLoader {
             return kind.isDoubtful(topic, for: participant)
         }
         let policies = shard.policies!
-        let policed = (viewer ?? participant).flatMap { policies[$0] == nil ? nil : $0 }
-        let payer = payer ?? viewer ?? participant
+        let viewer = viewer ?? participant
+        let policed = viewer.flatMap { policies[$0] == nil ? nil : $0 }
+        let payer = payer ?? viewer
+        let reader = Reader(viewer: viewer, watches: participant != nil, payer: payer)
         // Usually everything is in memory.
         if topics.allSatisfy({ $0.isLoaded && !policies.isFrozen($0) && !isDoubtful($0) }) {
             guard let policed else { return done(.loaded) }
@@ -53,7 +64,7 @@ package final class TopicLoader {
         for topic in topics where !topic.isLoaded || isDoubtful(topic) {
             waiting += 1
             topic.waiters.append(finish)
-            if !topic.isLoading { read(topic, for: payer, glancing: viewer) }
+            if !topic.isLoading { read(topic, for: reader) }
         }
         if let policed {
             waiting += 1
@@ -62,24 +73,24 @@ package final class TopicLoader {
         finish(.loaded)
     }
 
-    private func read(_ topic: Topic, for payer: UserID?, glancing viewer: UserID?) {
+    private func read(_ topic: Topic, for reader: Reader) {
         guard shard.link.isLive, !shard.isStoreFull() else { return complete(topic, .failed) }
         topic.isLoading = true
-        guard let interests = shard.interests else { return readFollowed(topic, for: payer, glancing: viewer) }
+        guard let interests = shard.interests else { return readFollowed(topic, for: reader) }
         interests.whenFollowed(topic.subject) { [self] isFollowed in
             guard isFollowed, shard.link.isLive else { return finish(topic, .failed) }
-            readFollowed(topic, for: payer, glancing: viewer)
+            readFollowed(topic, for: reader)
         }
     }
 
-    private func readFollowed(_ topic: Topic, for payer: UserID?, glancing viewer: UserID?) {
+    private func readFollowed(_ topic: Topic, for reader: Reader) {
         let round = shard.policies.round(of: topic.subject)
-        query(topic) { [self] result in
+        query(topic, for: reader.viewer) { [self] result, glance in
             guard case .success(let value) = result else { return finish(topic, .failed) }
             // Events were missed since the request, and the reload that followed did not include this topic.
             guard round == shard.policies.round(of: topic.subject) else {
                 topic.isLoading = false
-                return read(topic, for: payer, glancing: viewer)
+                return read(topic, for: reader)
             }
             if let kind = shard.watchers.kind(of: topic) {
                 kind.apply(value, of: topic, announced: topic.isLoaded)
@@ -93,18 +104,32 @@ package final class TopicLoader {
             }
             shard.link.sawVersions(read.versions, of: topic.subject)
             topic.policyRound = round
-            guard let viewer, let head = read.policy, head.isLong, shard.policies[topic.subject] == nil else {
-                return complete(topic, read.policy, for: payer)
-            }
-            shard.policies.glance(at: topic.subject, head, for: viewer) { [self] hasSeen in
-                // Another request needs the complete lists by now.
-                guard hasSeen, topic.waiters.count == 1, topic.watchers.isEmpty else {
-                    return complete(topic, head, for: payer)
-                }
-                topic.isLoading = false
-                complete(topic, .loaded)
+            guard finishEarly(reader, from: glance, read.policy, on: topic) else {
+                return complete(topic, read.policy, for: reader.payer)
             }
         }
+    }
+
+    /// Answers a reader without the lists, where their own entries decide: a single look, and a watch by a viewer from
+    /// whom the user hides. Returns whether it did.
+    private func finishEarly(_ reader: Reader, from glance: Glance?, _ head: PolicyHead?, on topic: Topic) -> Bool {
+        let (policies, user) = (shard.policies!, topic.subject)
+        // Another request may need the lists, or a change has arrived meanwhile.
+        guard let viewer = reader.viewer, let head, topic.waiters.count == 1, topic.watchers.isEmpty,
+            policies[user] == nil, let policy = glance?.policy(of: user, head, for: viewer)
+        else { return false }
+        if reader.watches {
+            guard policy.view(for: viewer) == .nothing else { return false }
+            // The lists are read after the answer. Until then the policy denies access, and changes wait for it.
+            topic.isLoaded = true
+            policies.apply(head, of: user)
+            policies.complete(user, for: reader.payer) { _ in }
+        } else {
+            policies.glances[user, default: [:]][viewer] = policy
+        }
+        topic.isLoading = false
+        complete(topic, .loaded)
+        return true
     }
 
     private func complete(_ topic: Topic, _ head: PolicyHead?, for payer: UserID?) {
@@ -122,6 +147,16 @@ package final class TopicLoader {
         let waiters = topic.waiters
         topic.waiters = []
         waiters.forEach { $0(outcome) }
+    }
+
+    /// Reads a topic, and for a person also the viewer's entries in their lists.
+    private func query(
+        _ topic: Topic, for viewer: UserID?, reply: @escaping (Result<RedisValue, RedisFailure>, Glance?) -> Void
+    ) {
+        guard let viewer, viewer != topic.subject, shard.watchers.kind(of: topic) == nil else {
+            return query(topic) { reply($0, nil) }
+        }
+        shard.policies.glance(at: topic.subject, for: viewer, beside: { query(topic, reply: $0) }, done: reply)
     }
 
     private func query(_ topic: Topic, reply: @escaping StoreReply) {

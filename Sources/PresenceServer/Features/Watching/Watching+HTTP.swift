@@ -16,7 +16,7 @@ extension Watching {
         let people = users.map { shard.watchers.hold(person: $0) }
         // The viewer's own policy counts too.
         let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
-        shard.loader.load(people + own, payer: viewer) { [self] outcome in
+        shard.loader.load(people + own, viewer: viewer) { [self] outcome in
             defer { (people + own).forEach(shard.watchers.release) }
             guard outcome == .loaded else { return done(nil) }
             done(people.map { shown($0, to: viewer) })
