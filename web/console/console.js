@@ -60,6 +60,8 @@ class Console extends HTMLElement {
     const links = SCREENS.filter(([, title]) => title).map(([path, title]) => h("a", { href: `#${path}`, "aria-current": path === current && "page" }, title));
     const leave = button("Sign out", { onclick: () => (api.token = null) });
     this.#header.replaceChildren(h("div", {}, brand, ...(api.token ? [h("nav", { "aria-label": "Main" }, ...links, leave)] : [])));
+    // On a phone the links are one line that scrolls.
+    this.#header.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }
 
   #door(wasIn) {

@@ -138,6 +138,7 @@ class Phone {
       }));
       this.log.scrollTop = this.log.scrollHeight;
     };
+    new ResizeObserver(() => (this.log.scrollTop = this.log.scrollHeight)).observe(this.log);
     return h("div", {}, this.log, this.typing);
   }
 
