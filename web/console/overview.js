@@ -17,7 +17,7 @@ const TILES = [
   { name: "Deliveries", read: () => numbers.rate("deliveries_total"), unit: perSecond, about: "Events written to clients." },
   {
     name: "Delay", isOfRedis: true, read: () => numbers.quantile("change_to_write_seconds", 0.99).map(inMilliseconds), unit: milliseconds, alert: "PresenceDeliveriesSlow", fault: "Changes reach clients late",
-    bound: () => BOUNDS.PresenceDeliveriesSlow * 1_000, about: "From a change in Redis to its event being written: 99 of 100 within this.",
+    bound: () => BOUNDS.PresenceDeliveriesSlow * 1_000, about: "From a change in Redis to the write of its event: 99 of 100 within this.",
   },
   {
     name: "Redis", isOfRedis: true, read: () => numbers.quantile("redis_round_trip_seconds", 0.99).map(inMilliseconds), unit: milliseconds,

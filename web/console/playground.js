@@ -202,7 +202,7 @@ class Playground extends Screen {
     }, (error) => !this.signal.aborted && (problem.textContent = `There is no playground: ${error.message}.`));
     return [
       h("h1", { tabindex: "-1" }, "Playground"),
-      h("p", {}, "Two people of this server, Ana and Ben, on phones of their own. Type, send, change a status. Airplane mode cuts a phone off: what it writes waits, and the other one sees it go offline after a while."),
+      h("p", {}, "Two users of this server, Ana and Ben, each on a phone. Type, send, change a status. Airplane mode cuts a phone off: its messages wait, and the other phone shows its user offline after a while."),
       problem, phones,
     ];
   }
