@@ -34,14 +34,17 @@ export const COUNTERS = [
   ["PresenceRefreshReused", ["refresh_reuse_total"], 3_600, "Refresh tokens are used twice", 5],
 ];
 
+/** A gap stays one. */
+const derived = (name, value) => numbers.gauge(name).map(([at, number]) => [at, number === null ? null : value(number)]);
+
 /** Values without a tile, each with the text for one that is beyond its bound. */
 const VALUES = [
-  ["PresenceRedisClock", () => numbers.gauge("redis_clock_offset_seconds").map(([at, value]) => [at, Math.abs(value)]), "The clocks of Redis and of this server differ"],
+  ["PresenceRedisClock", () => derived("redis_clock_offset_seconds", Math.abs), "The clocks of Redis and of this server differ"],
   ["PresenceWebhookOff", () => numbers.gauge("webhooks_off"), "An endpoint of webhooks is off"],
   ["PresenceIntentsPending", () => numbers.gauge("intents_pending"), "Changes over several partitions are not finished"],
   ["PresenceCatchUpsPending", () => numbers.gauge("log_catch_ups_pending"), "Clients wait for messages from Redis"],
   ["PresenceDiskLow", () => numbers.both("disk_reserve_bytes", "disk_free_bytes", (reserve, free) => reserve - free), "The disk is almost full: uploads are refused"],
-  ["PresenceCertificateExpires", () => numbers.gauge("tls_certificate_expiry_timestamp_seconds").map(([at, end]) => [at, Date.now() / 1_000 + EXPIRES - end]), "The certificate expires within 14 days"],
+  ["PresenceCertificateExpires", () => derived("tls_certificate_expiry_timestamp_seconds", (end) => Date.now() / 1_000 + EXPIRES - end), "The certificate expires within 14 days"],
 ];
 
 /** For how many ms a value has been beyond its limit; undefined: it is within it, or it was not measured. */
