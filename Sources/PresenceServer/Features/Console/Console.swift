@@ -10,11 +10,15 @@ final class Console: Feature {
     static let plan = FeaturePlan(name: "console", settings: [enabled], pools: [doctorThread, redisThread])
 
     unowned let shard: ShardLogic
+    let state: ConsoleState
     /// The traces for which this shard receives events.
     var traces: [Trace] = []
     var endOfTraces: DeadlineKind!
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        state = shard.shared.object { ConsoleState() }
+    }
 
     func register(in registry: inout Registry) {
         guard shard.configuration[Console.enabled] else { return }
@@ -44,7 +48,7 @@ final class Console: Feature {
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { SessionEnds.shared.begin(at: shard.clock.redisNow) }
+        if step == .live { state.ends.begin(at: shard.clock.redisNow) }
         if step == .lost || step == .live {
             for trace in traces {
                 trace.note(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)
