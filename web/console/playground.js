@@ -61,6 +61,9 @@ class Phone {
   #client;
   #messages;
   #conversation = "";
+  #settle;
+  /** The conversation's id, once it is made: texts that are sent before wait for it. */
+  #ready = new Promise((resolve) => (this.#settle = resolve));
   #problem = h("p", { class: "bad", role: "alert" });
 
   constructor(screen, number, own, other, token) {
@@ -149,11 +152,11 @@ class Phone {
     made.addEventListener("submit", (event) => {
       event.preventDefault();
       const wanted = text.value.trim();
-      if (!wanted || !this.#conversation) return;
+      if (!wanted) return;
       text.value = "";
-      this.#client.setTyping(this.#conversation, false);
       this.#problem.textContent = "";
-      this.#messages.send(this.#conversation, wanted).catch((error) => this.#tell(error));
+      if (this.#conversation) this.#client.setTyping(this.#conversation, false);
+      this.#ready.then((id) => this.#messages.send(id, wanted)).catch((error) => this.#tell(error));
     });
     return made;
   }
@@ -173,6 +176,7 @@ class Phone {
       }
     }
     const id = this.#conversation;
+    this.#settle(id);
     this.#each(this.#messages.messages(id, { signal }), (page) => {
       this.show(page);
       // Both are on the screen.
