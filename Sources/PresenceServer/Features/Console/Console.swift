@@ -27,6 +27,7 @@ final class Console: Feature {
                 registry.route(method, file.path, for: .admins) { [unowned self] call in serve(file, call) }
             }
         }
+        registry.leadFromSlash(to: "/console", for: .admins)
         registry.route("GET", "/v1/console/servers", answer: { [unowned self] _ in try await servers() })
         registry.route("GET", "/v1/console/people", answer: { [unowned self] in try await people($0) })
         registry.route("GET", "/v1/console/search") { [unowned self] (call) throws(DecodingFailure) in
