@@ -218,7 +218,7 @@ async def test_a_token_lets_in_and_is_in_no_address(chromium, room):
         await shows(page, "Please paste a token.")
         await fill(page, "token", "garbage")
         await page.key("Enter")
-        await shows(page, "This token is not taken")
+        await shows(page, "This token is rejected")
         await fill(page, "token", room.token("ana"))
         await page.key("Enter")
         await shows(page, "This is the token of a user.")

@@ -241,7 +241,7 @@ async def test_a_page_has_why_somebody_is_offline(chromium, room):
         await page.until(f"{why}.startsWith('Offline: no device is here. The last session, web (bob-web), ended ')")
         await page.until(f"{why}.endsWith(': the connection was lost, and the device did not come back.')")
         rows = await page.value("[...document.querySelectorAll('[aria-label=\"Sessions\"] tbody tr')].map((row) => row.innerText)")
-        assert len(rows) == 2 and "bob-web" in rows[0] and "last heard" in rows[0] and "closed by the app" in rows[1], rows
+        assert len(rows) == 2 and "bob-web" in rows[0] and "last signal" in rows[0] and "closed by the app" in rows[1], rows
         for width, dark in ((1440, False), (1440, True), (390, False), (390, True)):
             await page.resize(width=width, height=1000, dark=dark)
             await shot(page, f"console-why-{width}{'-dark' if dark else ''}")

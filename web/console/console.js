@@ -59,7 +59,7 @@ class Console extends HTMLElement {
     const brand = h("strong", {}, h("img", { src: "/console/icon.svg", alt: "" }), "Presence console");
     const links = SCREENS.filter(([, title]) => title).map(([path, title]) => h("a", { href: `#${path}`, "aria-current": path === current && "page" }, title));
     const leave = button("Sign out", { onclick: () => (api.token = null) });
-    this.#header.replaceChildren(h("div", {}, brand, ...(api.token ? [h("nav", { "aria-label": "Main" }, ...links, leave)] : [])));
+    this.#header.replaceChildren(h("div", {}, brand, ...(api.token ? [h("nav", { class: "scroll", "aria-label": "Main" }, ...links, leave)] : [])));
     // On a phone the links are one line that scrolls.
     this.#header.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }
