@@ -41,7 +41,7 @@ async def test_drafts_survive_a_reload_each_in_its_conversation(chromium, accoun
         await page.reload()
         await title(page, "Cy")
         assert await page.value("document.querySelector('[name=text]').value") == ""
-        # What another tab sends takes no draft away.
+        # Another tab that sends a text takes no draft away.
         await fill(page, "text", "still being written")
         other = await chromium.page(f"{line.origin}/app#/talk/{two}")
         await title(other, "Cy")
