@@ -1,8 +1,8 @@
 #!/usr/bin/python3
 """Prints a manual page: man.py PAGE --help-of DIRECTORY --configuration FILE --version VERSION --date SECONDS
 
-The pages of commands are made from what the programs say of themselves (`--experimental-dump-help`, in PROGRAM.json), that
-of the configuration from the comments of config/presenced.yaml: what is explained there is explained once.
+The pages of commands are made from the programs' own help (`--experimental-dump-help`, in PROGRAM.json), the page of the
+configuration from the comments of config/presenced.yaml: so each explanation has one place.
 """
 
 import argparse
@@ -13,24 +13,24 @@ import time
 
 FILES = [
     ("/etc/presence/presenced.yaml", "The configuration of the service: presenced.yaml(5)."),
-    ("/var/lib/presence", "The secret that signs tokens, and the data of the built-in Redis. For the user presence alone."),
+    ("/var/lib/presence", "The secret that signs tokens, and the data of the built-in Redis. Only the user presence can read it."),
 ]
 STATUSES = {
     "presenced.8": [
-        ("0", "The command was carried out; the server was told to end, and ended."),
-        ("1", "The server cannot start; doctor: something is wrong; user: it was not done."),
-        ("2", "doctor: it could not look."),
+        ("0", "The command succeeded; the server stopped because of a signal."),
+        ("1", "The server cannot start; doctor: something is wrong; user: the change was not made."),
+        ("2", "doctor: the data could not be read."),
         ("64", "The command line is wrong."),
         ("74", "Standard output could not be written."),
         ("78", "The configuration is wrong."),
     ],
     "presence-watch.1": [
-        ("0", "It ended as asked."), ("64", "The command line is wrong."), ("69", "There is no server."),
-        ("74", "The output cannot be written."), ("77", "The server refused."),
+        ("0", "It ended on request."), ("64", "The command line is wrong."), ("69", "The server cannot be reached."),
+        ("74", "The output cannot be written."), ("77", "The server refused the token."),
     ],
     "presence-chat.1": [
-        ("0", "It ended as asked."), ("1", "The server does not do what was asked."), ("64", "The command line is wrong."),
-        ("69", "There is no server."), ("74", "There is no terminal, or it cannot be written."), ("77", "The server refused."),
+        ("0", "It ended on request."), ("1", "The server rejected the request."), ("64", "The command line is wrong."),
+        ("69", "The server cannot be reached."), ("74", "There is no terminal, or it cannot be written to."), ("77", "The server refused the token."),
     ],
 }
 SEE_ALSO = {
@@ -42,7 +42,7 @@ SEE_ALSO = {
 
 
 def escaped(text):
-    """Text for roff: a backslash, a hyphen (which is to be copied as one), and a line that begins as a request."""
+    """Escapes text for roff: backslashes, hyphens (so that a copied one is a hyphen), and lines that begin like a request."""
     text = text.replace("\\", "\\e").replace("-", "\\-").replace("…", "...")
     return re.sub(r"(?m)^([.'])", r"\\&\1", text)
 
@@ -73,13 +73,13 @@ def head(page, title, options):
 # ---- Commands ----
 
 def sentence(text):
-    """As the summary of a page is written: lower case first, no full stop."""
+    """The form of a page's summary: lower case first, no full stop."""
     text = text.strip().rstrip(".")
     return text[0].lower() + text[1:]
 
 
 def spelled(argument):
-    """How an argument is written: `--port PORT`, `-h`, `USER ...`."""
+    """The notation of an argument: `--port PORT`, `-h`, `USER ...`."""
     value = italic(argument.get("valueName", "value"))
     if argument["kind"] == "positional":
         return value + (" ..." if argument["isRepeating"] else "")
@@ -116,7 +116,7 @@ def described(command):
 
 
 def leaves(words, command):
-    """The commands that do something, with all words that name them."""
+    """The commands that run something, each with its full name."""
     below = [each for each in command.get("subcommands", []) if each["commandName"] != "help" and each.get("shouldDisplay", True)]
     if not below:
         yield words, command

@@ -14,6 +14,7 @@ public actor Server {
     private let redis: String
     private let logger: Logger
     private var shards: [Shard] = []
+    private let objects = SharedObjects()
     private var workers: WorkerPools?
     private var port: ListeningPort?
     private var apiPort: ListeningPort?
@@ -92,7 +93,7 @@ public actor Server {
                 .init(
                     configuration: shared, authenticator: authenticator, redis: location, places: places,
                     addresses: addresses, failedTokens: failedTokens, outboxes: outboxes, inbox: inbox,
-                    workers: workers, transfers: transfers,
+                    workers: workers, transfers: transfers, shared: objects,
                     isAlone: configuration.redis.url == nil, logger: logger,
                     name: "shard-\(index)", place: (index, count), identity: identity, features: features))
             shard.loop.start()

@@ -41,6 +41,15 @@ async def test_drafts_survive_a_reload_each_in_its_conversation(chromium, accoun
         await page.reload()
         await title(page, "Cy")
         assert await page.value("document.querySelector('[name=text]').value") == ""
+        # Another tab that sends a text takes no draft away.
+        await fill(page, "text", "still being written")
+        other = await chromium.page(f"{line.origin}/app#/talk/{two}")
+        await title(other, "Cy")
+        await fill(other, "text", "from the other tab")
+        await other.key("Enter")
+        await page.until(f"{BUBBLES}.at(-1) === 'from the other tab'")
+        await page.reload()
+        await page.until("document.querySelector('[name=text]')?.value === 'still being written'")
 
 
 async def test_the_title_counts_what_is_unread(chromium, accounts):

@@ -58,6 +58,13 @@ def raw(server, path, headers={}):
     return answer
 
 
+async def test_a_slash_at_the_end_leads_to_the_page(start):
+    api = API(start(EVERYTHING | {"console.enabled": True}))
+    for page in ("/app", "/console"):
+        answer = await api.request("GET", page + "/")
+        assert (answer.status, answer.headers["Location"]) == (302, page)
+
+
 async def test_pages_keep_foreign_scripts_out(start):
     api = API(start(EVERYTHING))
     for path in ("/", "/app", "/app/", "/verify", "/reset"):

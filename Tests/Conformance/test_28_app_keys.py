@@ -81,6 +81,25 @@ async def test_chats_are_one_stop_with_arrows(chromium, accounts):
         assert await page.value(f"{HERE}.name") == "text"
 
 
+async def test_people_are_one_stop_with_arrows_and_the_button_of_one(chromium, accounts):
+    people, clients = await friends(accounts, "Ana", "Bob", "Cy", "Dee")
+    await clients[0].did("addContacts", users=[each.user for each in people[1:]])
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, people[0])
+        await page.until("[...document.querySelectorAll('.talks strong')].map((each) => each.textContent).join() === 'Bob,Cy,Dee'")
+        stops = "[...document.querySelectorAll('.talks :is(a, button)')].filter((each) => each.tabIndex === 0).map((each) => each.ariaLabel ?? each.querySelector('strong').textContent)"
+        name, talk = await page.value(stops)
+        assert talk == f"Talk to {name}"
+        await page.run("document.querySelector('.talks a[tabindex=\"0\"]').focus()")
+        await page.key("Home")
+        await page.key("ArrowDown")
+        assert await page.value(stops) == ["Cy", "Talk to Cy"]
+        await page.key("Tab")
+        assert await page.value(f"{HERE}.ariaLabel") == "Talk to Cy"
+        await page.key("Enter")
+        await title(page, "Cy")
+
+
 async def test_screen_readers_get_authors_and_each_notice_once(chromium, accounts):
     people, (own, client, _) = await friends(accounts, "Ana", "Bob Ray", "Cy")
     id = (await client.did("createConversation", participants=[people[0].user, people[2].user], name="Trip"))["conversation"]["id"]

@@ -218,7 +218,7 @@ async def test_a_token_lets_in_and_is_in_no_address(chromium, room):
         await shows(page, "Please paste a token.")
         await fill(page, "token", "garbage")
         await page.key("Enter")
-        await shows(page, "This token is not taken")
+        await shows(page, "This token is rejected")
         await fill(page, "token", room.token("ana"))
         await page.key("Enter")
         await shows(page, "This is the token of a user.")
@@ -446,7 +446,7 @@ async def test_a_person_is_shown_whole_and_can_be_disconnected(chromium, room):
         await shot(page, "console-person")
         await fill(page, "viewer", ana.user)
         await page.key("Enter")
-        await shows(page, "sees somebody who is offline, and nothing more.")
+        await shows(page, "sees a user who is offline, and nothing else.")
         await page.run("window.confirm = () => false")
         await press(page, "Disconnect")
         await asyncio.sleep(0.3)
@@ -462,7 +462,7 @@ async def test_a_person_is_shown_whole_and_can_be_disconnected(chromium, room):
 
 async def test_an_unknown_user_is_shown_as_unknown(chromium, room):
     bob = await room.come("bob", "web")
-    said = "Nobody with this id has been here."
+    said = "No user with this id has been here."
     async with chromium:
         page = await console(chromium, room, "/person/nobody-at-all", expected=("Failed to load resource",))
         await shows(page, said)
@@ -508,7 +508,7 @@ async def test_tokens_are_revoked_and_accounts_disabled(chromium, start):
         await shows(page, "Disable the account")
         again = await accounts.signed_in(ana.email)
         await press(page, "Revoke tokens")
-        await shows(page, "All tokens until now are worthless.")
+        await shows(page, "All tokens that were issued until now are revoked.")
         assert (await again.call("GET", "/v1/me")).status == 401
 
 

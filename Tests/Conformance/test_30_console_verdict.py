@@ -2,11 +2,11 @@
 
 import json
 import re
+import time
 
 import yaml
 
 from support.app import press, shot, shows, title
-from support.patience import eventually
 from support.room import Room
 from support.server import run
 from test_30_console import RULES, SETTINGS, console, never_told, origin
@@ -62,13 +62,27 @@ NUMBERS = """
     const plain = setTimeout;
     globalThis.setTimeout = (act) => plain(act, 0);
     const real = fetch;
-    globalThis.fetch = async (path, ...rest) => path === "/metrics" ? new Response(answers.shift()) : real(path, ...rest);
+    const clock = performance.now.bind(performance);
+    let slept = 0;
+    performance.now = () => clock() + slept;
+    globalThis.fetch = async (path, ...rest) => {
+        if (path !== "/metrics") return real(path, ...rest);
+        // The page was hidden, as long as this.
+        if (answers[0] === "") {
+            answers.shift();
+            slept += 60_000;
+        }
+        return new Response(answers.shift());
+    };
     const { numbers } = await import("/console/api.js");
     const ending = new AbortController();
     await new Promise((resolve) => numbers.follow(ending.signal, () => answers.length || (ending.abort(), resolve())));
     globalThis.setTimeout = plain;
     const { faults } = await import("/console/alerts.js");
-    return faults([], 1);"""
+    const { Verdict } = await import("/console/verdict.js");
+    const verdict = new Verdict();
+    verdict.show({ live: 1, tiles: [], now: 0 });
+    return [faults([], 1), verdict.node.querySelector(".verdict-text").textContent];"""
 
 
 async def judged(page, *samples):
@@ -81,16 +95,50 @@ async def test_counters_that_grow_and_values_beyond_their_bounds_are_faults(chro
     async with chromium:
         page = await console(chromium, room, "/doctor")
         quiet = {'errors_total{code="internal"}': 5, 'errors_total{code="rate_limited"}': 7, "webhooks_off": 0, "redis_clock_offset_seconds": -1.9}
-        assert await judged(page, quiet, quiet | {'errors_total{code="rate_limited"}': 9}) == []
-        [fault] = await judged(page, quiet, quiet | {'errors_total{code="internal"}': 6})
+        well = [[], "All is well."]
+        assert await judged(page, quiet, quiet | {'errors_total{code="rate_limited"}': 9}) == well
+        [fault], text = await judged(page, quiet, quiet | {'errors_total{code="internal"}': 6})
         assert (fault["alert"], fault["left"]) == ("PresenceInternalErrors", 0)
+        assert text == "A request met a fault of the server. What to do: PresenceInternalErrors"
         # A server that was started anew counts from 0.
-        assert await judged(page, quiet, quiet | {'errors_total{code="internal"}': 0}) == []
-        assert [each["alert"] for each in await judged(page, quiet, quiet | {'errors_total{code="internal"}': 1})] == ["PresenceInternalErrors"]
-        [off] = await judged(page, quiet, quiet | {"webhooks_off": 1})
-        assert (off["alert"], off["left"]) == ("PresenceWebhookOff", 0)
-        [clock] = await judged(page, quiet | {"redis_clock_offset_seconds": -2.1})
-        assert clock["alert"] == "PresenceRedisClock" and clock["left"] == 300_000
+        assert await judged(page, quiet, quiet | {'errors_total{code="internal"}': 0}) == well
+        assert [each["alert"] for each in (await judged(page, quiet, quiet | {'errors_total{code="internal"}': 1}))[0]] == ["PresenceInternalErrors"]
+        assert await judged(page, quiet | {"stale_total": 1}, quiet | {"stale_total": 6}) == well
+        assert "PresenceOftenStale" in (await judged(page, quiet | {"stale_total": 1}, quiet | {"stale_total": 7}))[1]
+        # Two counters of one alert.
+        assert "PresencePushesLost" in (await judged(page, quiet | {"pushes_given_up_total": 0}, quiet | {"pushes_given_up_total": 1}))[1]
+        [off], text = await judged(page, quiet, quiet | {"webhooks_off": 1})
+        assert (off["alert"], off["left"]) == ("PresenceWebhookOff", 0) and "PresenceWebhookOff" in text
+        assert "PresenceCertificateExpires" in (await judged(page, quiet | {"tls_certificate_expiry_timestamp_seconds": time.time() + 13 * 86_400}))[1]
+        assert await judged(page, quiet | {"tls_certificate_expiry_timestamp_seconds": time.time() + 15 * 86_400}) == well
+
+
+async def test_a_value_beyond_its_bound_is_a_fault_once_its_alert_is(chromium, room):
+    async with chromium:
+        page = await console(chromium, room, "/doctor")
+        [clock], text = await judged(page, {"redis_clock_offset_seconds": -2.1})
+        assert clock["alert"] == "PresenceRedisClock" and clock["left"] == 300_000 and text == "All is well."
+        [disk], text = await judged(page, {"disk_free_bytes": 9, "disk_reserve_bytes": 10})
+        assert disk["alert"] == "PresenceDiskLow" and disk["left"] == 60_000 and text == "All is well."
+        assert await judged(page, {"disk_free_bytes": 10, "disk_reserve_bytes": 10}) == [[], "All is well."]
+        # A gap is neither within a bound nor beyond it.
+        assert await judged(page, {"live": 1}, {}, {"live": 1}) == [[], "All is well."]
+        [disk], _ = await judged(page, {"disk_free_bytes": 9, "disk_reserve_bytes": 10}, {}, {"disk_free_bytes": 9, "disk_reserve_bytes": 10})
+        assert disk["left"] == 0
+        # Readings of six minutes.
+        await page.reload()
+        await title(page, "Doctor")
+        text = await page.run("""
+            const { Verdict } = await import("/console/verdict.js");
+            const verdict = new Verdict();
+            const show = (minutes, more = {}) => {
+                const points = Array.from({ length: minutes * 60 + 1 }, (_, second) => [second * 1_000, 5]);
+                verdict.show({ live: 1, now: 0, tiles: [{ alert: "PresenceRedisSlow", fault: "Commands wait for Redis", read: () => points, limit: 1, ...more }] });
+                return [verdict.node.dataset.kind, verdict.node.querySelector(".verdict-text").textContent];
+            };
+            return [show(1), show(2), show(1, { alert: "PresencePartlyStale", fault: "Stale", isSeen: true })];""")
+        assert text == [["good", "All is well."], ["bad", "Commands wait for Redis. What to do: PresenceRedisSlow"],
+                        ["near", "Stale: an alert in 4 min 0 s, unless it ends. What to do: PresencePartlyStale"]]
 
 
 async def test_it_judges_as_the_rules_for_prometheus(chromium, room):
@@ -98,19 +146,32 @@ async def test_it_judges_as_the_rules_for_prometheus(chromium, room):
         rules = {rule["alert"]: rule for group in yaml.safe_load(file)["groups"] for rule in group["rules"] if "alert" in rule}
     async with chromium:
         page = await console(chromium, room)
-        bounds, holds, counters = await page.value(
-            "await import('/console/alerts.js').then(({ BOUNDS, HOLDS, COUNTERS }) => [BOUNDS, HOLDS, COUNTERS])")
+        bounds, holds, counters, expires = await page.value(
+            "await import('/console/alerts.js').then(({ BOUNDS, HOLDS, COUNTERS, EXPIRES }) => [BOUNDS, HOLDS, COUNTERS, EXPIRES])")
         for name, bound in bounds.items():
             # The last number of the comparison, of the outboxes without the setting's default behind it.
             assert float(re.fullmatch(r".* > ([\d.]+)( \* \d+)?", rules[name]["expr"])[1]) == bound, name
-        assert holds == {name: int(rules[name].get("for", "0m").removesuffix("m")) * 60 for name in bounds}
-        units = {"m": 60, "h": 3_600}
-        for alert, name, seconds, _ in counters:
-            metric, time, unit = re.search(r"increase\(presence_([\w{}=\"]+)\[(\d+)([mh])\]\)", rules[alert]["expr"]).groups()
-            assert metric == name and int(time) * units[unit] == seconds and "for" not in rules[alert], alert
+        assert rules["PresenceDiskLow"]["expr"] == "presence_disk_free_bytes < presence_disk_reserve_bytes"
+        assert expires == 14 * 86_400 and rules["PresenceCertificateExpires"]["expr"].endswith("- time() < 14 * 86400")
+
+        def seconds(text):
+            units = {"m": 60, "h": 3_600}
+            return sum(int(number) * units[unit] for number, unit in re.findall(r"(\d+)([mh])\b", text))
+
+        for name, hold in holds.items():
+            least = re.search(r"min_over_time\(.*\[(\w+)\]", rules[name]["expr"])
+            assert hold == seconds(rules[name].get("for", "")) + (seconds(least[1]) if least else 0), name
+        assert set(bounds) < set(holds)
+        for alert, names, within, _, *most in counters:
+            text = rules[alert]["expr"]
+            found = re.findall(r"increase\(presence_(.+?)\[(\w+)\]\)", text)
+            # One for each value of a label.
+            metrics = [re.sub(r'=~"[^"]*"', f'="{value}"', name) for name, _ in found for value in (re.search(r'=~"(.*)"', name) or ["", ""])[1].split("|")]
+            assert metrics == names and all(seconds(each) == within for _, each in found) and "for" not in rules[alert], alert
+            assert float(text.rsplit(" > ", 1)[1]) == (most[0] if most else 0), alert
         # Each has its paragraph.
         document = (await room.api.request("GET", "/console/operations.md")).body
-        for alert in [*bounds, *(each[0] for each in counters), "PresenceStale", "PresencePartlyStale", "PresenceNoServer"]:
+        for alert in [*holds, *(each[0] for each in counters), "PresenceStale", "PresencePartlyStale", "PresenceNoServer"]:
             assert f"\n### {alert}\n" in document, alert
 
 
@@ -169,12 +230,10 @@ async def test_a_link_opens_the_playground_with_two_people(chromium, start):
         await page.until("document.querySelectorAll('.phone').length === 2")
         await page.until("[...document.querySelectorAll('.phone .row [role=status]')].every((each) => each.textContent === 'Live')")
         await page.until("!!document.querySelector('[name=text-playground-ana]')")
-        async def sent():
-            await page.run("document.querySelector('[name=text-playground-ana]').focus()")
-            await page.type("Hello")
-            await page.key("Enter")
-            return await page.value("[...document.querySelectorAll('.theirs .text')].some((each) => each.textContent === 'Hello')")
-        await eventually(sent, "Ben has the message")
+        await page.run("document.querySelector('[name=text-playground-ana]').focus()")
+        await page.type("Hello")
+        await page.key("Enter")
+        await page.until("[...document.querySelectorAll('.theirs .text')].map((each) => each.textContent).join() === 'Hello'")
         await shot(page, "console-playground-first")
 
 

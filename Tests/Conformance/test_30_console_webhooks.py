@@ -89,4 +89,4 @@ async def test_the_screen_shows_failures_and_tries_again(chromium, start, failin
 async def test_the_screen_without_endpoints_says_how_to_have_some(chromium, room):
     async with chromium:
         page = await console(chromium, room, "/webhooks")
-        await shows(page, "No endpoint is told of events.")
+        await shows(page, "No endpoint receives events.")

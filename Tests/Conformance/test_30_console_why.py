@@ -109,11 +109,14 @@ async def test_users_are_counted_over_all_servers(start):
     for number in range(5):
         await room.come(f"p{number}", "web")
     await asyncio.gather(*[room.come(f"q{number}", "web", at=other) for number in range(3)])
-    shards = (await ask(room, "GET", "/v1/console/totals")).json["shards"]
+    # One user has devices on both servers.
+    await room.come("p0", "phone", at=other)
+    totals = (await ask(room, "GET", "/v1/console/totals")).json
+    shards = totals["shards"]
     servers = (await ask(room, "GET", "/v1/console/servers")).json["servers"]
     assert {each["name"] for each in shards} == {each["name"] for each in servers} and len(shards) == 3
-    assert sum(each["users"] for each in shards) == 8
-    assert 3 in [each["users"] for each in shards]
+    assert totals["users"] == 8 and sum(each["users"] for each in shards) == 9
+    assert 4 in [each["users"] for each in shards]
 
 
 # Ends of sessions
@@ -238,7 +241,7 @@ async def test_a_page_has_why_somebody_is_offline(chromium, room):
         await page.until(f"{why}.startsWith('Offline: no device is here. The last session, web (bob-web), ended ')")
         await page.until(f"{why}.endsWith(': the connection was lost, and the device did not come back.')")
         rows = await page.value("[...document.querySelectorAll('[aria-label=\"Sessions\"] tbody tr')].map((row) => row.innerText)")
-        assert len(rows) == 2 and "bob-web" in rows[0] and "last heard" in rows[0] and "closed by the app" in rows[1], rows
+        assert len(rows) == 2 and "bob-web" in rows[0] and "last signal" in rows[0] and "closed by the app" in rows[1], rows
         for width, dark in ((1440, False), (1440, True), (390, False), (390, True)):
             await page.resize(width=width, height=1000, dark=dark)
             await shot(page, f"console-why-{width}{'-dark' if dark else ''}")
@@ -248,5 +251,5 @@ async def test_a_page_has_why_somebody_is_offline(chromium, room):
 async def test_nobody_is_disconnected_whom_nobody_knows(chromium, room):
     async with chromium:
         page = await console(chromium, room, "/person/nobody-at-all", expected=("Failed to load resource",))
-        await shows(page, "Nobody with this id has been here.")
+        await shows(page, "No user with this id has been here.")
         assert not await page.value("[...document.querySelectorAll('button')].some((each) => each.textContent === 'Disconnect' && each.offsetParent)")

@@ -40,22 +40,39 @@ import Testing
 
     @Test func `a value beyond its bound is an alert after its time, unless it ends`() throws {
         var board = Self.board([(0, ["sessions_untold": 4])])
-        #expect(board.faults.map(\.state) == [.near(60)] && !board.isWell)
+        #expect(board.isWell)
+        #expect(try #require(line(board, "Not stored yet")).hasSuffix("at most 0; alert in 60 s"))
         board.add(Self.metrics(["sessions_untold": 1]), at: 59)
-        #expect(board.faults.map(\.state) == [.near(1)])
-        #expect(
-            board.lines("", width: 120, isColoured: false)[0].hasSuffix("(PresenceSessionsUntold): an alert in 1 s"))
+        #expect(board.isWell)
+        #expect(try #require(line(board, "Not stored yet")).hasSuffix("at most 0; alert in 1 s"))
         board.add(Self.metrics(["sessions_untold": 1]), at: 60)
-        #expect(board.faults.map(\.state) == [.bad])
+        #expect(board.faults.map(\.text) == ["not stored yet 1, at most 0 (PresenceSessionsUntold)"])
         board.add(Self.metrics(), at: 61)
         #expect(board.isWell)
         board.add(Self.metrics(["sessions_untold": 1]), at: 62)
-        #expect(board.faults.map(\.state) == [.near(60)])
+        #expect(board.isWell)
+        #expect(try #require(line(board, "Not stored yet")).hasSuffix("at most 0; alert in 60 s"))
+    }
+
+    @Test func `values without a line are named once their alert is`() {
+        var board = Self.board([(0, ["disk_reserve_bytes": 10, "disk_free_bytes": 9])])
+        #expect(board.isWell)
+        board.add(Self.metrics(["disk_reserve_bytes": 10, "disk_free_bytes": 9]), at: 60)
+        #expect(board.faults.map(\.text) == ["the disk is almost full: uploads are refused (PresenceDiskLow)"])
+        board.add(Self.metrics(["disk_reserve_bytes": 10, "disk_free_bytes": 10]), at: 61)
+        #expect(board.isWell)
+        let soon = Date().timeIntervalSince1970 + 86_400
+        board.add(Self.metrics(["tls_certificate_expiry_timestamp_seconds": soon]), at: 62)
+        #expect(board.faults.map(\.text) == ["the certificate expires within 14 days (PresenceCertificateExpires)"])
+        board.add(Self.metrics(["tls_certificate_expiry_timestamp_seconds": soon + 14 * 86_400]), at: 63)
+        #expect(board.isWell)
     }
 
     @Test func `without Redis the fault is named, and its numbers are not shown`() {
         var board = Self.board([(0, [:]), (1, ["live": 1])])
         #expect(board.faults.map(\.text) == ["some shards do not reach Redis (PresencePartlyStale)"])
+        #expect(board.faults.map(\.state) == [.near(300)])
+        #expect(board.lines("", width: 120, isColoured: false)[0].hasSuffix("(PresencePartlyStale): an alert in 300 s"))
         board.add(Self.metrics(["live": 0, "redis_commands_pending": 5_000]), at: 2)
         #expect(board.faults.map(\.text) == ["no shard reaches Redis: clients see stale data (PresenceStale)"])
         #expect(line(board, "Commands waiting")?.contains(" –  ") ?? false)
@@ -75,6 +92,13 @@ import Testing
         #expect(board.isWell)
         board.add(Self.metrics([name: 1]), at: 904)
         #expect(!board.isWell)
+        // A counter that may grow a little, and one of two that count together.
+        board = Self.board([(0, ["stale_total": 1]), (1, ["stale_total": 6])])
+        #expect(board.isWell)
+        board.add(Self.metrics(["stale_total": 7]), at: 2)
+        #expect(board.faults.map(\.text) == ["the server often loses Redis (PresenceOftenStale)"])
+        board = Self.board([(0, ["pushes_given_up_total": 0]), (1, ["pushes_given_up_total": 1])])
+        #expect(board.faults.map(\.text) == ["pushes were lost (PresencePushesLost)"])
     }
 
     @Test func `numbers that cannot be read are a fault`() {
@@ -99,11 +123,11 @@ import Testing
         #expect(try #require(line(board, "Delay, 99 %")).contains(" 1 ms  "))
         board.add(Self.metrics(buckets(200, 210)), at: 2)
         #expect(try #require(line(board, "Delay, 99 %")).contains(" 2,000 ms  "))
-        #expect(board.faults.map(\.state) == [.near(600)])
-        // Without a new value the fault stays.
+        #expect(try #require(line(board, "Delay, 99 %")).hasSuffix("alert in 600 s"))
+        // Without a new value the state stays.
         board.add(Self.metrics(buckets(200, 210)), at: 40)
         #expect(try #require(line(board, "Delay, 99 %")).contains(" –  "))
-        #expect(board.faults.map(\.state) == [.near(562)])
+        #expect(try #require(line(board, "Delay, 99 %")).hasSuffix("alert in 562 s"))
     }
 
     @Test func `lines of the last minute end at now`() {
@@ -113,29 +137,53 @@ import Testing
             TopRow.bytes(1_536) == "1.5 KiB" && TopRow.short(0.25) == "0.25" && TopRow.whole(1_234_567) == "1,234,567")
     }
 
+    private static func file(_ path: String) throws -> String {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
+        return try String(contentsOf: root.appending(path: path), encoding: .utf8)
+    }
+
     /// Those in the rules for Prometheus.
     @Test func `bounds and times are those of the alerts`() throws {
-        let root = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../..")
-        let rules = try String(
-            contentsOf: root.appending(path: "config/prometheus/presence.rules.yaml"), encoding: .utf8)
+        let rules = try Self.file("config/prometheus/presence.rules.yaml")
         func rule(_ name: String) throws -> Substring {
             let start = try #require(rules.range(of: "alert: \(name)\n")).upperBound
             return rules[start...].split(separator: "annotations:", maxSplits: 1)[0]
         }
-        for alert in [TopRow.slow, TopRow.overloaded, TopRow.redisSlow, TopRow.untold] {
+        func seconds(_ times: [(time: Substring, unit: Substring)]) -> Double {
+            times.reduce(0) { $0 + (Double($1.time) ?? 0) * ($1.unit == "h" ? 3_600 : 60) }
+        }
+        for alert in TopRow.alerts(outboxBytes: 268_435_456) {
             let text = try rule(alert.name)
-            let bound = try #require(text.firstMatch(of: /expr: .* > ([\d.]+)\n/)?.1)
-            let minutes = try #require(text.firstMatch(of: /for: (\d+)m/)?.1)
-            #expect(Double(bound) == alert.bound && Double(minutes).map { $0 * 60 } == alert.hold, "\(alert.name)")
+            let times = text.matches(of: /(?:for: |min_over_time.*\[)(\d+)([mh])/).map { ($0.1, $0.2) }
+            #expect(seconds(times) == alert.hold, "\(alert.name)")
+            guard let found = text.firstMatch(of: /expr: .* > ([\d.]+)(?: \* (\d+))?\n/)?.output else { continue }
+            let bound = try #require(Double(found.1)) * (found.2.flatMap { Double($0) } ?? 1)
+            #expect(bound == alert.bound, "\(alert.name)")
         }
-        let outboxes = try rule("PresenceOutboxesFull")
-        #expect(outboxes.contains("> \(TopRow.outboxesShare) * ") && outboxes.contains("for: 5m"))
-        for counter in TopBoard.counters {
+        #expect(try rule("PresenceDiskLow").contains("disk_free_bytes < presence_disk_reserve_bytes\n"))
+        #expect(try rule("PresenceCertificateExpires").contains("- time() < 14 * 86400\n"))
+        for counter in TopCounter.all {
             let text = try rule(counter.alert)
-            let (_, metric, time, unit) = try #require(
-                text.firstMatch(of: /increase\(presence_(.+?)\[(\d+)([mh])\]/)?.output)
-            #expect(metric == counter.metric && !text.contains("for:"), "\(counter.alert)")
-            #expect(Double(time).map { $0 * (unit == "h" ? 3_600 : 60) } == counter.seconds, "\(counter.alert)")
+            let most = try #require(text.firstMatch(of: /\ > (\d+)\n/)?.1)
+            let found = text.matches(of: /increase\(presence_(.+?)\[(\d+)([mh])\]/).map(\.output)
+            let metrics = found.flatMap { Self.metrics(in: $0.1) }
+            #expect(metrics == counter.metrics && !text.contains("for:"), "\(counter.alert)")
+            #expect(found.allSatisfy { seconds([($0.2, $0.3)]) == counter.seconds }, "\(counter.alert)")
+            #expect(Double(most) == counter.most, "\(counter.alert)")
         }
+    }
+
+    /// One for each value of a label that is matched by a pattern: `name{label=~"a|b"}`.
+    private static func metrics(in text: Substring) -> [String] {
+        guard let found = text.firstMatch(of: /(.*)=~"(.*)"\}/)?.output else { return [String(text)] }
+        return found.2.split(separator: "|").map { "\(found.1)=\"\($0)\"}" }
+    }
+
+    /// Those of the console's page.
+    @Test func `it judges the same alerts as the console`() throws {
+        func names(_ text: String) -> Set<String> { Set(text.matches(of: /Presence[A-Z]\w+/).map { String($0.0) }) }
+        let page = try names(Self.file("web/console/alerts.js")).union(names(Self.file("web/console/verdict.js")))
+        let alerts = TopRow.alerts(outboxBytes: 1).map(\.name) + TopCounter.all.map(\.alert)
+        #expect(page == Set(alerts + ["PresenceStale", "PresenceNoServer"]))
     }
 }

@@ -45,6 +45,8 @@ export const composerOf = ({ app, conversation, signal }) => {
     else localStorage.removeItem(draft);
   };
   input.value = localStorage[draft] ?? "";
+  // Another tab that has sent its text in this conversation took the draft away.
+  addEventListener("pagehide", () => input.value && keep(), { signal });
   input.addEventListener("input", () => {
     problem.textContent = "";
     keep();

@@ -67,16 +67,20 @@ export const arrows = (list, selector) => list.addEventListener("keydown", (even
   all[Math.min(all.length - 1, Math.max(0, all.indexOf(event.target) + step))].focus();
 });
 
-/** Makes a list one stop of the Tab key, with arrows. Gives what is to be called when its items are others. */
+/**
+ * Makes a list one stop of the Tab key, with arrows; a row's own buttons come after it. Gives what is to be called when its items are
+ * others.
+ */
 export const oneStop = (list, selector) => {
   let current = null;
+  const stops = (item) => (item ? [item, ...item.closest("li").querySelectorAll("button.over")] : []);
   const set = (item) => {
     if (item === current) return;
-    if (current) current.tabIndex = -1;
+    for (const each of stops(current)) each.tabIndex = -1;
     current = item ?? null;
-    if (current) current.tabIndex = 0;
+    for (const each of stops(current)) each.tabIndex = 0;
   };
-  list.addEventListener("focusin", ({ target }) => target.matches(selector) && set(target));
+  list.addEventListener("focusin", ({ target }) => set(target.closest("li")?.querySelector(selector) ?? current));
   arrows(list, selector);
   return () => current && list.contains(current) || set(list.querySelector(selector));
 };

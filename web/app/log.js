@@ -46,7 +46,7 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
   arrows(list, "li[data-message]");
   const rows = new Map();
   const days = new Map();
-  const line = h("li", { class: "new-line", role: "separator" }, h("span", {}, "New messages"));
+  const line = h("li", { class: "new-line" }, h("span", {}, "New messages"));
   let all = [];
   let about = {};
   /** Which of them have rows. */
@@ -90,7 +90,7 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
 
   const dayLine = (time) => {
     const day = new Date(time).toDateString();
-    if (!days.has(day)) days.set(day, h("li", { class: "day", role: "separator" }, h("span", {}, nameOfDay(time))));
+    if (!days.has(day)) days.set(day, h("li", { class: "day" }, h("span", {}, nameOfDay(time))));
     return days.get(day);
   };
 

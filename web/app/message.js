@@ -6,6 +6,8 @@ import { pictureOf } from "./known.js";
 import { iconButton, openMenu, toast } from "./menu.js";
 
 const STATUSES = { sending: "Sending…", sent: "Sent", delivered: "Delivered", read: "Read", failed: "Not sent" };
+/** Between parts that may be on different lines: for screen readers alone. */
+const dot = () => h("span", { class: "said" }, " · ");
 const MARKS = { sending: "clock", sent: "check", delivered: "checks", read: "checks", failed: "failed" };
 
 /** The reason of a refusal. */
@@ -186,7 +188,7 @@ export const messageRow = ({ app, conversation, known }) => {
       files.hidden = !message.attachments?.length;
     }
     bubble.classList.toggle("pictured", !!message.attachments?.some(({ kind }) => kind === "image"));
-    bubble.classList.toggle("bare", !message.text && !message.deletedAt && message.status !== "failed");
+    bubble.classList.toggle("bare", message.attachments?.at(-1)?.kind === "image" && !message.text && !message.deletedAt && message.status !== "failed");
     meta.replaceChildren(...told(message, isDirect, isLive));
     const isFailed = message.status === "failed";
     if (isFailed && !failed.isConnected) {
@@ -201,8 +203,8 @@ export const messageRow = ({ app, conversation, known }) => {
 
   const told = (message, isDirect, isLive) => {
     const parts = [];
-    if (message.priority) parts.push(h("span", { class: "important" }, ["Important", message.priority.reason].filter(Boolean).join(": ")), " · ");
-    if (message.editedAt && !message.deletedAt) parts.push("edited · ");
+    if (message.priority) parts.push(h("span", { class: "important" }, ["Important", message.priority.reason].filter(Boolean).join(": ")), dot());
+    if (message.editedAt && !message.deletedAt) parts.push("edited", dot());
     parts.push(h("time", { datetime: new Date(message.at).toISOString(), title: wholeTime.format(message.at) }, clock.format(message.at)));
     const { status } = message;
     if (!status || (message.deletedAt && !["sending", "failed"].includes(status))) return parts;
@@ -215,7 +217,7 @@ export const messageRow = ({ app, conversation, known }) => {
     // Beside a well-known mark, the word is for screen readers only.
     const isPlain = how === STATUSES[status];
     const word = h("span", { class: isPlain && "said" }, how);
-    return [...parts, h("span", { class: "status", "data-status": status, title: how }, isPlain ? " " : " · ", word, icon(MARKS[status]))];
+    return [...parts, h("span", { class: "status", "data-status": status, title: how }, isPlain ? " " : dot(), word, icon(MARKS[status]))];
   };
 
   return { node, show };

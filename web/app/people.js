@@ -94,7 +94,7 @@ class People extends List {
     const avatar = h("presence-avatar");
     const name = h("strong", { dir: "auto" });
     const status = h("span", { class: "quiet line", dir: "auto" });
-    const talk = iconButton("chat", "Talk", { class: "icon-button over" });
+    const talk = iconButton("chat", "Talk", { class: "icon-button over", tabindex: "-1" });
     const link = h("a", { class: "who", tabindex: "-1", href: `/app#/person/${encodeURIComponent(user)}` }, name, status);
     const node = h("li", { "data-user": user }, avatar, link, talk);
     talk.addEventListener("click", () => busy(talk, undefined, () => talkTo(this.app, user)).catch((error) => (status.textContent = textOf(error))));

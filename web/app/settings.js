@@ -78,8 +78,8 @@ class Privacy extends Screen {
     const set = (name) => (value) => client.request("setVisibility", { visibility: { [name]: value } });
     const choices = {
       presence: choice("Who sees when I am here, and my profile", "presence", AUDIENCES, "", set("presence")),
-      lastSeen: choice("Who sees when I was here last", "lastSeen", AUDIENCES, "Of those who may not see yours, you do not see it either.", set("lastSeen")),
-      receipts: choice("Who sees what I have read", "receipts", [["everyone", "Everybody"], ["nobody", "Nobody"]], "With “Nobody” you do not see it of others either.", set("receipts")),
+      lastSeen: choice("Who sees when I was here last", "lastSeen", AUDIENCES, "You do not see it of people who cannot see yours.", set("lastSeen")),
+      receipts: choice("Who sees what I have read", "receipts", [["everyone", "Everybody"], ["nobody", "Nobody"]], "With “Nobody”, you do not see what others have read.", set("receipts")),
     };
     this.each(client.me({ signal: this.signal }), ({ visibility }) => {
       for (const [name, { input }] of Object.entries(choices)) {

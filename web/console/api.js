@@ -172,6 +172,14 @@ class Numbers {
     return this.series(({ samples }) => samples.get(`presence_${name}`));
   }
 
+  /** A value of two gauges; none while one of them is missing. */
+  both(one, other, value) {
+    return this.series(({ samples }) => {
+      const [first, second] = [one, other].map((name) => samples.get(`presence_${name}`));
+      return first === undefined || second === undefined ? undefined : value(first, second);
+    });
+  }
+
   /** A counter's growth by the second. */
   rate(name) {
     return this.series((sample, before) => {

@@ -59,7 +59,9 @@ class Console extends HTMLElement {
     const brand = h("strong", {}, h("img", { src: "/console/icon.svg", alt: "" }), "Presence console");
     const links = SCREENS.filter(([, title]) => title).map(([path, title]) => h("a", { href: `#${path}`, "aria-current": path === current && "page" }, title));
     const leave = button("Sign out", { onclick: () => (api.token = null) });
-    this.#header.replaceChildren(h("div", {}, brand, ...(api.token ? [h("nav", { "aria-label": "Main" }, ...links, leave)] : [])));
+    this.#header.replaceChildren(h("div", {}, brand, ...(api.token ? [h("nav", { class: "scroll", "aria-label": "Main" }, ...links, leave)] : [])));
+    // On a phone the links are one line that scrolls.
+    this.#header.querySelector("[aria-current]")?.scrollIntoView({ block: "nearest", inline: "center" });
   }
 
   #door(wasIn) {
@@ -72,14 +74,14 @@ class Console extends HTMLElement {
       try {
         await api.ask("GET", "/v1/console/servers", { token: text });
       } catch (error) {
-        if (error.status === 401) return fail("token", `This token is not taken: ${error.message}.`);
+        if (error.status === 401) return fail("token", `This token is rejected: ${error.message}.`);
         if (error.status === 403) return fail("token", "This is the token of a user. The console needs one with the role backend.");
         throw error;
       }
       api.token = text;
     });
     return h("section", { class: "card narrow" }, h("h1", { tabindex: "-1" }, "Sign in"),
-      wasIn && h("p", { class: "bad", role: "alert" }, "You are signed out, or the token is over."),
+      wasIn && h("p", { class: "bad", role: "alert" }, "You are signed out, or the token has expired."),
       h("p", {}, "On a machine with the server's data directory:"), h("pre", {}, h("code", {}, "presenced token console --role backend --expires 1h")), made);
   }
 }

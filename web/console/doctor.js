@@ -11,7 +11,7 @@ class Doctor extends Screen {
     const run = button("Examine", { class: "main" });
     run.addEventListener("click", async () => {
       this.#problem.textContent = "";
-      this.#state.textContent = "Everything is looked at twice; this takes some seconds.";
+      this.#state.textContent = "All keys are checked twice; this takes some seconds.";
       try {
         this.#show(await busy(run, "Examining…", () => this.#examine()));
       } catch (error) {
@@ -24,7 +24,7 @@ class Doctor extends Screen {
     return [
       h("h1", { tabindex: "-1" }, "Doctor"),
       h("section", { class: "card", "aria-label": "Doctor" },
-        h("p", {}, "Compares what Redis holds with what the servers' leases account for. Nothing is changed: ", h("code", {}, "presenced doctor --repair"), " clears what can be cleared safely."),
+        h("p", {}, "Compares the data in Redis with the servers' leases. It changes nothing: ", h("code", {}, "presenced doctor --repair"), " clears what can be cleared safely."),
         run, this.#state, this.#problem, this.#report),
     ];
   }

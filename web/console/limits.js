@@ -38,7 +38,7 @@ class Limits extends Screen {
     return [
       h("h1", { tabindex: "-1" }, "Limits met"), problem,
       h("section", { class: "card", "aria-label": "Limits" },
-        list, none, h("p", { class: "quiet" }, "Of the server that answers, since it started. Who meets a limit was refused; the document on security says what each is for.")),
+        list, none, h("p", { class: "quiet" }, "Requests that the server that answers has refused since it started, by limit. The document on security explains each.")),
     ];
   }
 }

@@ -12,7 +12,7 @@ class Outbox extends Screen {
       try {
         const { mails } = await api.ask("GET", "/v1/console/outbox", { signal: this.signal });
         problem.textContent = "";
-        none.textContent = mails.length ? "" : "There are no mails. With a mail server (mail.url) none lie here.";
+        none.textContent = mails.length ? "" : "There are no mails. With a mail server (mail.url), none are kept here.";
         const key = mails.map(({ file }) => file).join();
         if (key === shown) return;
         shown = key;

@@ -17,7 +17,7 @@ const TILES = [
   { name: "Deliveries", read: () => numbers.rate("deliveries_total"), unit: perSecond, about: "Events written to clients." },
   {
     name: "Delay", isOfRedis: true, read: () => numbers.quantile("change_to_write_seconds", 0.99).map(inMilliseconds), unit: milliseconds, alert: "PresenceDeliveriesSlow", fault: "Changes reach clients late",
-    bound: () => BOUNDS.PresenceDeliveriesSlow * 1_000, about: "From a change in Redis to its event being written: 99 of 100 within this.",
+    bound: () => BOUNDS.PresenceDeliveriesSlow * 1_000, about: "From a change in Redis to the write of its event: 99 of 100 within this.",
   },
   {
     name: "Redis", isOfRedis: true, read: () => numbers.quantile("redis_round_trip_seconds", 0.99).map(inMilliseconds), unit: milliseconds,
@@ -29,9 +29,9 @@ const TILES = [
   },
   {
     name: "Live shards", read: () => numbers.gauge("live"), unit: amount, alert: "PresencePartlyStale", fault: "Some shards do not reach Redis: their clients see stale data", bound: ({ shards }) => shards,
-    // At once: what clients see is stale by now.
-    alarm: (value, bound) => value < bound, boundText: (bound, value) => `all ${bound}${value ? "" : ". Alert: PresenceStale"}`,
-    about: "Shards that show the truth. The clients of others are told that it may be stale.",
+    // Clients see stale data already.
+    isSeen: true, alarm: (value, bound) => value < bound, boundText: (bound, value) => `all ${bound}${value ? "" : ". Alert: PresenceStale"}`,
+    about: "Shards that reach Redis. The clients of others know that their data may be stale.",
   },
   {
     name: "Commands waiting", read: () => numbers.gauge("redis_commands_pending"), unit: amount, alert: "PresenceRedisSlow", fault: "Commands wait for Redis",
@@ -39,14 +39,14 @@ const TILES = [
     bound: ({ isLive }) => (isLive ? BOUNDS.PresenceRedisSlow : undefined), about: "Commands that Redis has not answered yet.",
   },
   {
-    name: "Slow clients", read: () => numbers.gauge("outbox_bytes"), unit: bytes, alert: "PresenceOutboxesFull", fault: "Much waits for slow clients",
-    bound: ({ outboxBytes }) => (outboxBytes ? outboxBytes * BOUNDS.PresenceOutboxesFull : undefined), about: "What waits for clients that do not read.",
+    name: "Slow clients", read: () => numbers.gauge("outbox_bytes"), unit: bytes, alert: "PresenceOutboxesFull", fault: "Much data waits for slow clients",
+    bound: ({ outboxBytes }) => (outboxBytes ? outboxBytes * BOUNDS.PresenceOutboxesFull : undefined), about: "Data that waits for clients that read slowly.",
   },
   {
     name: "Not stored yet", isOfRedis: true, read: () => numbers.gauge("sessions_untold"), unit: amount, alert: "PresenceSessionsUntold", fault: "Sessions are not stored",
-    bound: () => BOUNDS.PresenceSessionsUntold, about: "Sessions of which Redis does not know yet what they are.",
+    bound: () => BOUNDS.PresenceSessionsUntold, about: "Sessions that are missing or outdated in Redis.",
   },
-  { name: "Errors", read: () => numbers.rate("errors_total"), unit: perSecond, about: "Errors that clients were answered." },
+  { name: "Errors", read: () => numbers.rate("errors_total"), unit: perSecond, about: "Errors in answers to clients." },
 ];
 
 /** In ms: how often users are counted over all servers, a command for each list of each shard. */
@@ -56,7 +56,7 @@ const STATES = { live: "live", ranOut: "ran out", reaping: "being cleared" };
 
 class Overview extends Screen {
   #verdict = new Verdict();
-  /** As far as it was read: servers by their leases, users by shard, the doctor's last report. */
+  /** Answers so far: servers by their leases, users by shard and of all shards, the doctor's last report. */
   #known = {};
   #rows = h("tbody");
   #all = h("tfoot");
@@ -74,7 +74,7 @@ class Overview extends Screen {
       h("section", { class: "card", "aria-label": "Servers" }, h("h2", {}, "Servers"),
         h("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": "Servers by their leases" }, h("table", {},
           h("thead", {}, h("tr", {}, ...["Shard", "Lease", "Renewed", "Ends", "Users here"].map((text) => h("th", { scope: "col", class: text === "Users here" && "number" }, text)))), this.#rows, this.#all)), this.#redis,
-        h("p", { class: "quiet" }, "The shards of all servers that share this Redis; a user with devices on two of them counts in both. The numbers above are those of the server that answers.")),
+        h("p", { class: "quiet" }, "The shards of all servers that share this Redis; a user with devices on two of them is in both numbers, and once in that of all. The numbers above are those of the server that answers.")),
     ];
   }
 
@@ -87,7 +87,7 @@ class Overview extends Screen {
     }
     const [, version] = /version="([^"]*)"/.exec([...(numbers.last?.samples.keys() ?? [])].find((key) => key.startsWith("presence_build_info{")) ?? "") ?? [];
     const { told, users, doctor } = this.#known;
-    const people = told && users && [...users.values()].reduce((sum, count) => sum + count, 0);
+    const people = told && users?.all;
     this.#verdict.show({ error, live, tiles: limited, servers: told?.servers, people, doctor, version, now: told?.now ?? Date.now() });
   }
 
@@ -109,16 +109,15 @@ class Overview extends Screen {
 
   async #count() {
     const totals = await api.ask("GET", "/v1/console/totals", { signal: this.signal }).catch(() => undefined);
-    this.#known.users = totals && new Map(totals.shards.map(({ name, users }) => [name, users]));
+    this.#known.users = totals && { all: totals.users, shards: new Map(totals.shards.map(({ name, users }) => [name, users])) };
     if (this.#known.told) this.#show();
   }
 
   #show() {
     const { told, users } = this.#known;
-    this.#rows.replaceChildren(...told.servers.map((each) => this.#row(each, told.now, users?.get(each.name))));
-    const total = users && told.servers.reduce((sum, { name }) => sum + (users.get(name) ?? 0), 0);
+    this.#rows.replaceChildren(...told.servers.map((each) => this.#row(each, told.now, users?.shards.get(each.name))));
     const live = told.servers.filter(({ state }) => state === "live").length;
-    this.#all.replaceChildren(h("tr", {}, h("th", { scope: "row" }, "All"), h("td", { colspan: "3" }, `${live} of ${told.servers.length} live`), h("td", { class: "number" }, total === undefined ? "–" : amount(total))));
+    this.#all.replaceChildren(h("tr", {}, h("th", { scope: "row" }, "All"), h("td", { colspan: "3" }, `${live} of ${told.servers.length} live`), h("td", { class: "number" }, users === undefined ? "–" : amount(users.all))));
   }
 
   #row({ name, state, renewedAt, until }, now, users) {

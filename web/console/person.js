@@ -22,7 +22,7 @@ class Person extends Screen {
 
   render() {
     const name = h("h1", { tabindex: "-1" }, this.#user);
-    const unknown = h("p", { class: "quiet", hidden: true }, "Nobody with this id has been here.");
+    const unknown = h("p", { class: "quiet", hidden: true }, "No user with this id has been here.");
     const parts = { presence: h("div"), sessions: h("div"), visibility: h("div"), history: h("div"), account: h("div") };
     const card = (title, part, ...more) => h("section", { class: "card", "aria-label": title }, h("h2", {}, title), part, ...more);
     const account = card("Account", parts.account);
@@ -114,7 +114,7 @@ class Person extends Screen {
       if (!isID(id)) return fail("viewer", "Please enter an id.");
       const { presence } = await api.ask("GET", `/v1/console/view?user=${encodeURIComponent(this.#user)}&viewer=${encodeURIComponent(id)}`);
       shown.textContent = presence.version ? `${id} sees: ${STATUSES[presence.status] ?? presence.status}${presence.lastSeen ? `, last seen ${time(presence.lastSeen)}` : ""}`
-        : `${id} sees somebody who is offline, and nothing more.`;
+        : `${id} sees a user who is offline, and nothing else.`;
     });
     made.append(shown);
     return made;
@@ -123,7 +123,7 @@ class Person extends Screen {
   #acts() {
     return h("div", { class: "actions" },
       this.#act("Disconnect", "End all sessions of this user? Their apps do not come back by themselves.", "POST", ["disconnect"], ({ disconnected }) => `${disconnected} ended.`),
-      this.#act("Revoke tokens", "Make all tokens of this user worthless that were issued until now?", "POST", ["revokeTokens"], () => "All tokens until now are worthless."));
+      this.#act("Revoke tokens", "Revoke all tokens of this user that were issued until now?", "POST", ["revokeTokens"], () => "All tokens that were issued until now are revoked."));
   }
 
   #act(text, question, method, place, said) {
@@ -146,7 +146,7 @@ class Person extends Screen {
   #account(account) {
     const act = account.disabled
       ? this.#act("Enable the account", "Let this user sign in again?", "POST", ["account", "enable"], () => "they can sign in again.")
-      : this.#act("Disable the account", "Sign this user out everywhere, and let them sign in no more?", "POST", ["account", "disable"], () => "they are signed out and cannot sign in.");
+      : this.#act("Disable the account", "Sign this user out everywhere, and refuse further sign-ins?", "POST", ["account", "disable"], () => "they are signed out and cannot sign in.");
     return [
       facts([["Email", `${account.email}${account.emailVerified ? "" : " (not confirmed)"}`], ["Username", account.username],
         ["Made", account.createdAt && time(account.createdAt)], ["State", account.disabled ? "disabled" : "enabled"]]),
@@ -155,7 +155,7 @@ class Person extends Screen {
   }
 
   #history({ intervals, now, more }) {
-    if (!intervals.length) return [h("p", { class: "quiet" }, "Nothing is kept of the last seven days.")];
+    if (!intervals.length) return [h("p", { class: "quiet" }, "Nothing is stored for the last seven days.")];
     const rows = [...intervals].reverse().slice(0, 50).map(({ status, from, to }) =>
       [STATUSES[status], time(from), to ? time(to) : "now", duration((to ?? now) - from)]);
     return [this.#days(intervals, now), table("History", ["Status", "From", "To", "Length"], rows),

@@ -61,6 +61,9 @@ class Phone {
   #client;
   #messages;
   #conversation = "";
+  #settle;
+  /** The conversation's id, once it is made: texts that are sent before wait for it. */
+  #ready = new Promise((resolve) => (this.#settle = resolve));
   #problem = h("p", { class: "bad", role: "alert" });
 
   constructor(screen, number, own, other, token) {
@@ -138,6 +141,7 @@ class Phone {
       }));
       this.log.scrollTop = this.log.scrollHeight;
     };
+    new ResizeObserver(() => (this.log.scrollTop = this.log.scrollHeight)).observe(this.log);
     return h("div", {}, this.log, this.typing);
   }
 
@@ -148,11 +152,11 @@ class Phone {
     made.addEventListener("submit", (event) => {
       event.preventDefault();
       const wanted = text.value.trim();
-      if (!wanted || !this.#conversation) return;
+      if (!wanted) return;
       text.value = "";
-      this.#client.setTyping(this.#conversation, false);
       this.#problem.textContent = "";
-      this.#messages.send(this.#conversation, wanted).catch((error) => this.#tell(error));
+      if (this.#conversation) this.#client.setTyping(this.#conversation, false);
+      this.#ready.then((id) => this.#messages.send(id, wanted)).catch((error) => this.#tell(error));
     });
     return made;
   }
@@ -172,6 +176,7 @@ class Phone {
       }
     }
     const id = this.#conversation;
+    this.#settle(id);
     this.#each(this.#messages.messages(id, { signal }), (page) => {
       this.show(page);
       // Both are on the screen.
@@ -201,7 +206,7 @@ class Playground extends Screen {
     }, (error) => !this.signal.aborted && (problem.textContent = `There is no playground: ${error.message}.`));
     return [
       h("h1", { tabindex: "-1" }, "Playground"),
-      h("p", {}, "Two people of this server, Ana and Ben, on phones of their own. Type, send, change a status. Airplane mode cuts a phone off: what it writes waits, and the other one sees it go offline after a while."),
+      h("p", {}, "Two users of this server, Ana and Ben, each on a phone. Type, send, change a status. Airplane mode cuts a phone off: its messages wait, and the other phone shows its user offline after a while."),
       problem, phones,
     ];
   }

@@ -45,7 +45,7 @@ class Runbook extends Screen {
     this.#read(content, name);
     return [
       h("p", {}, h("a", { href: "#/overview" }, "Overview")), h("h1", { tabindex: "-1" }, name || "Runbook"),
-      h("section", { class: "card runbook", "aria-label": "What to do" }, content, h("p", { class: "quiet" }, "From operations.md, “Alerts”, of this server's version.")),
+      h("section", { class: "card runbook", "aria-label": "What to do" }, content, h("p", { class: "quiet" }, "From this server's own operations.md, “Alerts”.")),
     ];
   }
 
@@ -54,7 +54,7 @@ class Runbook extends Screen {
       const answer = await fetch("/console/operations.md", { signal: this.signal });
       if (!answer.ok) throw new Error(`the server answered ${answer.status}`);
       const found = section(await answer.text(), name);
-      content.replaceChildren(...(found ? render(found) : ["There is no alert of this name."]));
+      content.replaceChildren(...(found ? render(found) : ["There is no alert with this name."]));
     } catch (error) {
       if (!this.signal.aborted) content.replaceChildren(h("p", { class: "bad" }, `The document cannot be read: ${error.message}.`));
     }

@@ -30,7 +30,7 @@ export const why = ({ presence }, { sessions, chosen, clearAt, ended, endedSince
   } else if (last) {
     sentences.push(`Offline: no device is here. The last session, ${device(last)}, ended ${time(last.endedAt)}: ${ENDS[last.how] ?? last.how}.`);
   } else {
-    sentences.push(`Offline: no device is here${presence.lastSeen ? `, the last one was heard ${time(presence.lastSeen)}` : ""}.`
+    sentences.push(`Offline: no device is here${presence.lastSeen ? `, the last one was seen ${time(presence.lastSeen)}` : ""}.`
       + (presence.version && endedSince ? ` This server knows ends of its own sessions since ${time(endedSince)}, and none of this user.` : ""));
   }
   if (!sessions.length && chosen === "invisible") sentences.push("The user also chose to be invisible.");
@@ -48,6 +48,6 @@ export const timeline = ({ sessions, ended }) => [
   ...[...ended].reverse().map((each) => {
     const late = each.endedAt - each.heardAt;
     return [device(each), each.since === undefined ? "–" : time(each.since), time(each.endedAt),
-      h("div", { class: "what" }, `${ENDS[each.how] ?? each.how}${late > 1_000 ? `; last heard ${duration(late)} before` : ""}`)];
+      h("div", { class: "what" }, `${ENDS[each.how] ?? each.how}${late > 1_000 ? `; last signal ${duration(late)} before` : ""}`)];
   }),
 ];

@@ -29,7 +29,7 @@ class TraceScreen extends Screen {
     return [
       h("h1", { tabindex: "-1" }, "Live trace"),
       h("section", { class: "card", "aria-label": "Whose events" }, look,
-        h("p", { class: "quiet" }, "What is written and typed in conversations is among a user's events. A server hears of all events while somebody looks, and keeps none: this page shows the newest, without texts.")),
+        h("p", { class: "quiet" }, "Messages and typing in conversations are among a user's events. The server follows all events while this page is open, and stores none. The page shows the newest, without texts.")),
       ...(id ? [this.#events(kind, id)] : []),
     ];
   }

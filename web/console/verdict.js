@@ -10,12 +10,14 @@ export class Verdict {
   node = h("section", { class: "overall", role: "status", "aria-label": "Whether all is well" }, this.#text, this.#facts);
 
   /**
+   * A value beyond its bound is a fault once its alert is; until then its tile alone has the time that is left.
+   *
    * @param known `error`: why the numbers cannot be read; `live`: shards of this server that reach Redis; `tiles` with the limit of
    * each; `servers` and `people`: servers by their leases, and users with sessions, `undefined` while they are not known; `doctor`.
    */
   show({ error, live, tiles, servers, people, doctor, version, now }) {
     this.#put(error ? [{ alert: "PresenceNoServer", text: `The numbers cannot be read: ${error.message}`, left: 0 }]
-      : live === undefined ? [] : [...faults(tiles, live), ...this.#gone(servers), ...this.#found(doctor)], live === undefined && !error);
+      : live === undefined ? [] : [...faults(tiles, live).filter(({ left, isSeen }) => left === 0 || isSeen), ...this.#gone(servers), ...this.#found(doctor)], live === undefined && !error);
     const running = servers?.filter(({ state }) => state === "live").length;
     const facts = [
       people !== undefined && `${amount(people)} ${people === 1 ? "user" : "users"} here`,
@@ -27,7 +29,7 @@ export class Verdict {
     if (this.#facts.textContent !== shown) this.#facts.textContent = shown;
   }
 
-  /** Shards that stopped without a word: another one ends their sessions. */
+  /** Shards whose server died: another one ends their sessions. */
   #gone(servers = []) {
     const gone = servers.filter(({ state }) => state !== "live").map(({ name }) => name);
     return gone.length ? [{ text: `No longer renewed by its server: ${gone.join(", ")}. Another server ends its sessions`, left: 0, isNear: true }] : [];

@@ -16,7 +16,7 @@ class Webhooks extends Screen {
       try {
         const { endpoints } = await api.ask("GET", "/v1/console/webhooks", { signal: this.signal });
         this.#problem.textContent = "";
-        none.textContent = endpoints.length ? "" : "No endpoint is told of events. The setting webhooks names them.";
+        none.textContent = endpoints.length ? "" : "No endpoint receives events. The setting webhooks names them.";
         for (const endpoint of endpoints) {
           let card = cards.get(endpoint.id);
           if (!card) {

@@ -24,6 +24,7 @@ extension Shard {
         package let inbox: AddressBudget
         package let workers: WorkerPools
         package let transfers: Transfers
+        package let shared: SharedObjects
         /// No other process uses this Redis.
         package let isAlone: Bool
         package let logger: Logger
@@ -37,8 +38,8 @@ extension Shard {
             configuration: ServerConfiguration, authenticator: Authenticator, redis: RedisLocation,
             places: ConnectionPlaces,
             addresses: AddressLimits, failedTokens: FailedTokens, outboxes: OutboxBudget, inbox: AddressBudget,
-            workers: WorkerPools, transfers: Transfers, isAlone: Bool, logger: Logger, name: String,
-            place: (number: Int, of: Int),
+            workers: WorkerPools, transfers: Transfers, shared: SharedObjects, isAlone: Bool, logger: Logger,
+            name: String, place: (number: Int, of: Int),
             identity: TLSIdentity?,
             features: [any Feature.Type]
         ) {
@@ -52,6 +53,7 @@ extension Shard {
             self.inbox = inbox
             self.workers = workers
             self.transfers = transfers
+            self.shared = shared
             self.isAlone = isAlone
             self.logger = logger
             self.name = name

@@ -67,8 +67,8 @@ package actor Shard {
             configuration: configuration, clock: clock, store: store, sockets: sockets,
             workers: ShardWorkers(parts.workers, loop: loop, clock: clock), executor: loop, isAlone: parts.isAlone,
             random: BatchedRandom(), logger: parts.logger, place: parts.place,
-            outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, database: parts.redis.database,
-            features: parts.features,
+            outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, shared: parts.shared,
+            database: parts.redis.database, features: parts.features,
             sign: { user, grant, lifetime, now in
                 try? tokens.authenticator.maker?.make(user: user, lifetime: lifetime, grant: grant, now: now)
             }

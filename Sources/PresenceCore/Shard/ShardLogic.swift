@@ -25,6 +25,7 @@ package final class ShardLogic {
     /// For calls without a token.
     var addressRates: Rates<AddressBlock>
     package let failedTokens: FailedTokens
+    package let shared: SharedObjects
     package var deadlines = Deadlines()
     package let watchers: Watchers
     /// `nil` if every shard receives all events.
@@ -78,7 +79,7 @@ package final class ShardLogic {
         workers: any WorkerThreads, executor: any TaskExecutor, isAlone: Bool, random: any RandomNumberGenerator,
         logger: Logger,
         place: (number: Int, of: Int) = (0, 1), outboxBudget: OutboxBudget? = nil, failedTokens: FailedTokens? = nil,
-        database: Int = 0, features: [any Feature.Type],
+        shared: SharedObjects = SharedObjects(), database: Int = 0, features: [any Feature.Type],
         sign: @escaping TokenSigner = { _, _, _, _ in nil },
         verify: @escaping (String, Timestamp) -> Authenticator.Verification
     ) {
@@ -102,6 +103,7 @@ package final class ShardLogic {
         outboxes = Outboxes(outboxBudget ?? OutboxBudget(limits.outboxBytes))
         connectionRate = RateLimit(perSecond: limits.requestsPerSecond, burst: limits.requestBurst)
         self.failedTokens = failedTokens ?? FailedTokens(limits)
+        self.shared = shared
         userRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))
         pendingShares = PendingShares(of: limits.redisBytes(of: place.of))
         addressRates = Rates(RateLimit(perSecond: limits.userRequestsPerSecond, burst: limits.userRequestBurst))

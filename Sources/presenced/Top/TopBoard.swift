@@ -6,20 +6,6 @@ struct TopBoard {
     private static let most = 60
     private static let window = 30.0
 
-    /// Counters that must not grow, each with its alert and the alert's seconds, as in `web/console/alerts.js`.
-    static let counters: [(alert: String, metric: String, seconds: Double, text: String)] = [
-        ("PresenceInternalErrors", #"errors_total{code="internal"}"#, 900, "a request met a fault of the server"),
-        ("PresenceServerFull", #"closes_total{code="1013"}"#, 600, "clients are turned away"),
-        ("PresenceDamagedRecords", "damaged_records_total", 3_600, "records in Redis cannot be read"),
-        ("PresenceAnswersLate", "http_answers_late_total", 600, "calls had no answer in time"),
-        ("PresenceWorkRefused", "workers_refused_total", 300, "threads have too much work"),
-        ("PresenceMailsFail", "mails_failed_total", 900, "mails cannot be sent"),
-        (
-            "PresenceOriginsRefused", "origins_refused_total", 3_600,
-            "a page was refused: allowedOrigins does not name it"
-        ),
-    ]
-
     enum State: Equatable {
         case well
         /// The seconds until the alert.
@@ -28,17 +14,20 @@ struct TopBoard {
     }
 
     private let rows: [TopRow]
+    /// With the alerts of values that have no row.
+    private let watched: [TopRow]
     private var samples: [TopSample] = []
     private var values: [[Double?]]
-    /// By alert: when its value exceeded its bound, and when its counter last grew.
+    /// By alert: when its value exceeded its bound, and the growth of its counters.
     private var beyond: [String: Double] = [:]
-    private var grown: [String: Double] = [:]
+    private var grown: [String: [(at: Double, by: Double)]] = [:]
     private var mostLive = 0.0
     /// The reason why the last reading failed; `nil` if it succeeded.
     var failure: String?
 
     init(_ rows: [TopRow]) {
         self.rows = rows
+        watched = rows + TopRow.unseen
         values = Array(repeating: [], count: rows.count)
     }
 
@@ -48,21 +37,30 @@ struct TopBoard {
         let earlier = samples.first { $0.at >= now - Self.window }
         let isLive = (metrics["live"] ?? 0) > 0
         let sample = TopSample(at: now, metrics: metrics)
-        for (place, row) in rows.enumerated() {
+        for (place, row) in watched.enumerated() {
             let value = row.isOfRedis && !isLive ? nil : row.read(sample, before, earlier)
-            values[place] = (values[place] + [value]).suffix(Self.most)
+            if rows.indices.contains(place) { values[place] = (values[place] + [value]).suffix(Self.most) }
             guard let alert = row.alert else { continue }
             // Without a value the state stays.
             if let value { beyond[alert.name] = value > alert.bound ? beyond[alert.name] ?? now : nil }
         }
-        if let before {
-            for counter in Self.counters {
-                let (last, value) = (before.metrics[counter.metric] ?? 0, metrics[counter.metric] ?? 0)
-                if value > last || value < last && value > 0 { grown[counter.alert] = now }
-            }
-        }
+        if let before { note(from: before.metrics, to: metrics, at: now) }
         mostLive = max(mostLive, metrics["live"] ?? 0)
+        let isPartlyStale = (metrics["live"] ?? 0) < mostLive
+        beyond[TopAlert.partlyStale.name] = isPartlyStale ? beyond[TopAlert.partlyStale.name] ?? now : nil
         samples = (samples + [sample]).suffix(Self.most)
+    }
+
+    private mutating func note(from last: MetricsText, to metrics: MetricsText, at now: Double) {
+        for counter in TopCounter.all {
+            let growth = counter.metrics.reduce(0.0) { sum, name in
+                let (before, value) = (last[name] ?? 0, metrics[name] ?? 0)
+                // Less than before: the server was started anew.
+                return sum + (value < before ? value : value - before)
+            }
+            grown[counter.alert, default: []].removeAll { now - $0.at >= counter.seconds }
+            if growth > 0 { grown[counter.alert, default: []].append((now, growth)) }
+        }
     }
 
     var version: String? { samples.last?.metrics.version }
@@ -78,20 +76,28 @@ struct TopBoard {
 
     // MARK: Whether all is well
 
-    /// The faults, each with the alert that operations.md explains.
+    /// The faults, each with the alert that operations.md explains: a value beyond its bound is one once its alert is. Until
+    /// then its row alone has the time that is left.
     var faults: [(text: String, state: State)] {
         if let failure { return [("the numbers cannot be read: \(failure) (PresenceNoServer)", .bad)] }
         guard !samples.isEmpty else { return [] }
         guard live > 0 else { return [("no shard reaches Redis: clients see stale data (PresenceStale)", .bad)] }
         var faults: [(String, State)] = []
-        if live < mostLive { faults.append(("some shards do not reach Redis (PresencePartlyStale)", .bad)) }
-        for (place, row) in rows.enumerated() {
-            guard let alert = row.alert, case let state = state(of: alert), state != .well else { continue }
+        // Clients see stale data already: shown before its alert.
+        if case let state = state(of: .partlyStale), state != .well {
+            faults.append(("some shards do not reach Redis (PresencePartlyStale)", state))
+        }
+        for (place, row) in watched.enumerated() {
+            guard let alert = row.alert, state(of: alert) == .bad else { continue }
+            guard rows.indices.contains(place) else {
+                faults.append(("\(row.name) (\(alert.name))", .bad))
+                continue
+            }
             let value = values[place].last.flatMap(\.self).map(row.unit) ?? "–"
             faults.append(
-                ("\(row.name.lowercased()) \(value), at most \(row.unit(alert.bound)) (\(alert.name))", state))
+                ("\(row.name.lowercased()) \(value), at most \(row.unit(alert.bound)) (\(alert.name))", .bad))
         }
-        for counter in Self.counters where grown[counter.alert].map({ now - $0 < counter.seconds }) ?? false {
+        for counter in TopCounter.all where (grown[counter.alert] ?? []).reduce(0, { $0 + $1.by }) > counter.most {
             faults.append(("\(counter.text) (\(counter.alert))", .bad))
         }
         return faults

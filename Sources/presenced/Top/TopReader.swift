@@ -44,16 +44,13 @@ struct TopReader {
         let servers: [Server]
     }
 
-    private struct Totals: Decodable {
-        struct Shard: Decodable { let users: Int }
-        let shards: [Shard]
-    }
+    private struct Totals: Decodable { let users: Int }
 
     /// Users and shards of all servers, if the console has them; and the version.
     func facts(_ version: String?) async -> String {
         var facts: [String] = []
         if let totals: Totals = await fetch("/v1/console/totals") {
-            let users = totals.shards.reduce(0) { $0 + $1.users }
+            let users = totals.users
             facts.append("\(TopRow.whole(Double(users))) \(users == 1 ? "user" : "users") here")
         }
         if let all: Servers = await fetch("/v1/console/servers") {

@@ -1,3 +1,5 @@
+import Foundation
+
 /// A number of the overview, with its alert in config/prometheus/presence.rules.yaml.
 struct TopRow: Sendable {
     let name: String
@@ -18,6 +20,11 @@ struct TopAlert: Sendable {
     let hold: Double
 }
 
+extension TopAlert {
+    /// Fewer shards reach Redis than before.
+    static let partlyStale = TopAlert(name: "PresencePartlyStale", bound: 0, hold: 300)
+}
+
 /// The numbers of one reading; its time is in seconds on a monotonic clock.
 struct TopSample: Sendable {
     let at: Double
@@ -33,6 +40,11 @@ extension TopRow {
     /// - Parameter bytes: The limit; 0 for none.
     static func outboxesFull(of bytes: Int) -> TopAlert? {
         bytes == 0 ? nil : TopAlert(name: "PresenceOutboxesFull", bound: outboxesShare * Double(bytes), hold: 300)
+    }
+
+    /// All alerts on values.
+    static func alerts(outboxBytes: Int) -> [TopAlert] {
+        (all(outboxBytes: outboxBytes) + unseen).compactMap(\.alert) + [.partlyStale]
     }
 
     /// - Parameter outboxBytes: `limits.outboxBytes` of the server.
@@ -51,6 +63,38 @@ extension TopRow {
             gauge("Not stored yet", "sessions_untold", untold, isOfRedis: true),
             rate("Errors", "errors_total"),
         ]
+    }
+
+    /// Values that are shown only while they are beyond their bounds.
+    static let unseen = [
+        unseen("the clocks of Redis and of this server differ", "PresenceRedisClock", 2, 300) {
+            $0["redis_clock_offset_seconds"].map(abs)
+        },
+        unseen("an endpoint of webhooks is off", "PresenceWebhookOff", 0, 0) { $0["webhooks_off"] },
+        unseen("changes over several partitions are not finished", "PresenceIntentsPending", 0, 600) {
+            $0["intents_pending"]
+        },
+        unseen("clients wait for messages from Redis", "PresenceCatchUpsPending", 0, 600) {
+            $0["log_catch_ups_pending"]
+        },
+        unseen("the disk is almost full: uploads are refused", "PresenceDiskLow", 0, 60) { metrics in
+            guard let reserve = metrics["disk_reserve_bytes"], let free = metrics["disk_free_bytes"] else { return nil }
+            return reserve - free
+        },
+        unseen("the certificate expires within 14 days", "PresenceCertificateExpires", 0, 0) { metrics in
+            metrics["tls_certificate_expiry_timestamp_seconds"].map { end in
+                Date().timeIntervalSince1970 + 14 * 86_400 - end
+            }
+        },
+    ]
+
+    private static func unseen(
+        _ text: String, _ alert: String, _ bound: Double, _ hold: Double,
+        read: @escaping @Sendable (MetricsText) -> Double?
+    ) -> TopRow {
+        TopRow(
+            name: text, unit: whole, read: { now, _, _ in read(now.metrics) },
+            alert: TopAlert(name: alert, bound: bound, hold: hold))
     }
 
     private static func gauge(

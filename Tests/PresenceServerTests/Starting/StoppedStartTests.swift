@@ -50,8 +50,9 @@ struct StoppedStartTests {
                 redis: try configuration.redis.location(Self.redis), places: ConnectionPlaces(10),
                 addresses: AddressLimits(limits), failedTokens: FailedTokens(limits),
                 outboxes: OutboxBudget(limits.outboxBytes), inbox: AddressBudget(limits.inboxBytes), workers: workers,
-                transfers: Transfers(limits), isAlone: true, logger: Self.logger, name: "shard-0", place: (0, 1),
-                identity: nil, features: []))
+                transfers: Transfers(limits), shared: SharedObjects(), isAlone: true, logger: Self.logger,
+                name: "shard-0",
+                place: (0, 1), identity: nil, features: []))
         shard.loop.start()
         await shard.drain()
         await shard.stop()

@@ -1,4 +1,5 @@
 import PresenceCore
+import WebSockets
 
 /// Serves browsers `/presence.js`, the library for pages, and the app built on it.
 ///
@@ -23,6 +24,18 @@ final class App: Feature {
                 registry.route(method, file.path, for: .everyone) { call in
                     call.serve(file.bytes, as: file.content)
                 }
+            }
+        }
+        if shard.configuration[Self.enabled] { registry.leadFromSlash(to: "/app", for: .everyone) }
+    }
+}
+
+extension Registry {
+    /// Redirects from a page's path with a slash at its end, as some people type it. Browsers keep what follows a `#`.
+    mutating func leadFromSlash(to page: String, for audience: Route.Audience) {
+        for method in ["GET", "HEAD"] {
+            route(method, page + "/", for: audience) { call in
+                call.respond(HTTPResponse(status: 302, headers: [("Location", page)]))
             }
         }
     }

@@ -7,8 +7,6 @@ import WebSockets
 /// The live trace: the events of one user or conversation as this server receives them, without texts. Without a trace, an
 /// event costs only one comparison.
 extension Console {
-    /// All traces of the process, by subject. The shard that created a trace receives its events.
-    private static let all = Locked<[String: Trace]>([:])
     private static let mostTraces = 16
 
     func trace(_ call: HTTPCall) throws(DecodingFailure) {
@@ -24,7 +22,7 @@ extension Console {
         let now = shard.clock.now
         let key = (isUser ? "user " : "conversation ") + subject.string
         let fresh = Trace(shard.randomName(), of: subject, isUser: isUser, now: now)
-        let (trace, isNew) = Self.all.withLock { all -> (Trace?, Bool) in
+        let (trace, isNew) = state.traces.withLock { all -> (Trace?, Bool) in
             if let found = all[key] { return (found, false) }
             guard all.count < Self.mostTraces else { return (nil, false) }
             all[key] = fresh
@@ -48,7 +46,7 @@ extension Console {
         let over = traces.filter { $0.isOver(now: now) }
         for trace in over {
             let key = (trace.isUser ? "user " : "conversation ") + trace.subject.string
-            Self.all.withLock { $0[key] = nil }
+            state.traces.withLock { $0[key] = nil }
         }
         traces.removeAll { trace in over.contains { $0 === trace } }
         guard !traces.isEmpty else { return shard.endObserving() }

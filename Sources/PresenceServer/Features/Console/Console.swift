@@ -10,11 +10,15 @@ final class Console: Feature {
     static let plan = FeaturePlan(name: "console", settings: [enabled], pools: [doctorThread, redisThread])
 
     unowned let shard: ShardLogic
+    let state: ConsoleState
     /// The traces for which this shard receives events.
     var traces: [Trace] = []
     var endOfTraces: DeadlineKind!
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        state = shard.shared.object { ConsoleState() }
+    }
 
     func register(in registry: inout Registry) {
         guard shard.configuration[Console.enabled] else { return }
@@ -23,6 +27,7 @@ final class Console: Feature {
                 registry.route(method, file.path, for: .admins) { [unowned self] call in serve(file, call) }
             }
         }
+        registry.leadFromSlash(to: "/console", for: .admins)
         registry.route("GET", "/v1/console/servers", answer: { [unowned self] _ in try await servers() })
         registry.route("GET", "/v1/console/people", answer: { [unowned self] in try await people($0) })
         registry.route("GET", "/v1/console/search") { [unowned self] (call) throws(DecodingFailure) in
@@ -44,7 +49,7 @@ final class Console: Feature {
     }
 
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { SessionEnds.shared.begin(at: shard.clock.redisNow) }
+        if step == .live { state.ends.begin(at: shard.clock.redisNow) }
         if step == .lost || step == .live {
             for trace in traces {
                 trace.record(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)

@@ -9,47 +9,44 @@ extension Console {
     /// A check blocks on Redis, so it has a thread of its own; one check runs at a time.
     static let doctorThread = WorkerPlan("doctor", threads: { _ in 1 }, queue: { _ in 1 }, hasLowPriority: true)
 
-    /// The last run of the process, shared by all shards.
-    private enum Run: Sendable {
+    enum Run: Sendable {
         case none
         case running(since: Timestamp)
         case done(report: String, at: Timestamp)
         case failed(reason: String, at: Timestamp)
     }
-    private static let last = Locked(Run.none)
 
     /// A run older than this was never started, because its caller had disconnected.
     private static let longest: Milliseconds = 300_000
 
     func examine(_ call: HTTPCall) {
-        let (configuration, now) = (shard.configuration, shard.clock.redisNow)
-        let isBusy = Self.last.withLock { run in
+        let (configuration, now, state) = (shard.configuration, shard.clock.redisNow, state)
+        let isBusy = state.doctor.withLock { run in
             if case .running(let since) = run, now - since < Self.longest { return true }
             run = .running(since: now)
             return false
         }
         guard !isBusy else { return report(call) }
         call.work(Self.doctorThread) {
-            Console.examine(configuration, at: now)
+            let run = Console.examine(configuration, at: now)
+            state.doctor.withLock { $0 = run }
         } then: { [self] _ in
             report(call)
         }
     }
 
-    private static func examine(_ configuration: ServerConfiguration, at now: Timestamp) {
-        let run: Run
+    private static func examine(_ configuration: ServerConfiguration, at now: Timestamp) -> Run {
         do {
             let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)
-            run = .done(report: try doctor.examine().json, at: now)
+            return .done(report: try doctor.examine().json, at: now)
         } catch {
-            run = .failed(reason: "\(error)", at: now)
+            return .failed(reason: "\(error)", at: now)
         }
-        last.withLock { $0 = run }
     }
 
     func report(_ call: HTTPCall) {
         let json =
-            switch Self.last.withLock({ $0 }) {
+            switch state.doctor.withLock({ $0 }) {
             case .none: #"{"state":"none"}"#
             case .running(let since): #"{"state":"running","at":\#(since)}"#
             case .done(let report, let at): #"{"state":"done","at":\#(at),"report":\#(report)}"#

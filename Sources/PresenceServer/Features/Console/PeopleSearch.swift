@@ -2,10 +2,12 @@ import Foundation
 import PresenceCore
 import PresenceProtocol
 
-/// The search of all users, and the number of users with sessions on each shard. Both read much, so they use the console's
+/// The search of all users, and the number of users with sessions: on each shard, and of all. Both read much, so they use the console's
 /// thread.
 extension Console {
     private static let longestText = 200
+    /// Only the number leaves Redis. It takes some 0.5 ms for 1,000 users of a partition.
+    private static let union = "return #redis.call('SUNION', unpack(KEYS))"
 
     func search(_ call: HTTPCall) throws(DecodingFailure) {
         guard let text = Self.member("text", in: call) else { throw .missing("text") }
@@ -28,6 +30,8 @@ extension Console {
                 let name: String
                 var users: Int64 = 0
             }
+            /// Each counts once, even with devices on several shards.
+            var users: Int64 = 0
             var shards: [Shard]
         }
         respond(call) { configuration in
@@ -38,9 +42,12 @@ extension Console {
             var totals = Totals(shards: names.sorted().map { Totals.Shard(name: $0) })
             for partition in 0..<partitions.count {
                 let keys = partitions.keys(partition)
+                let lists = totals.shards.map { keys.users(ofShard: $0.name) }
+                guard !lists.isEmpty else { break }
                 let counts = try store[keys.shards].runAll(
-                    totals.shards.map { ["SCARD", keys.users(ofShard: $0.name)] })
-                for (place, count) in counts.enumerated() { totals.shards[place].users += try count.get().int ?? 0 }
+                    lists.map { ["SCARD", $0] } + [["EVAL", Self.union, String(lists.count)] + lists])
+                for place in lists.indices { totals.shards[place].users += try counts[place].get().int ?? 0 }
+                totals.users += try counts[lists.count].get().int ?? 0
             }
             return try JSONEncoder().encode(totals)
         }

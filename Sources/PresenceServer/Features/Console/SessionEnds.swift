@@ -2,12 +2,9 @@ import EventLoops
 import PresenceCore
 import PresenceProtocol
 
-/// The newest ends of sessions, in memory: those on this process' shards, and those of dead servers that these shards reaped.
+/// The newest ends of sessions, in memory: those on the shards of one server, and those of dead servers that these shards reaped.
 /// A user's page in the console reads them to explain why the user is offline.
 final class SessionEnds: Sendable {
-    /// One for the process.
-    static let shared = SessionEnds()
-
     private struct State {
         /// When the first shard became live.
         var since: Timestamp?
@@ -61,7 +58,7 @@ extension Console {
             #"{"id":\#(JSONWriter.encoded(session.id)),"kind":"\#(session.kind)",\#(device)"#
             + #""since":\#(time - (now - session.began)),"heardAt":\#(time - (now - session.lastHeard)),"#
             + #""endedAt":\#(time),"how":"\#(Self.how(session.closing))"}"#
-        SessionEnds.shared.record(json, of: session.user.id)
+        state.ends.record(json, of: session.user.id)
     }
 
     func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp) {
@@ -69,7 +66,7 @@ extension Console {
         let json =
             #"{"heardAt":\#(renewedAt),"endedAt":\#(shard.clock.redisNow),"how":"serverDied","#
             + #""server":\#(JSONWriter.encoded(incarnation))}"#
-        for user in users { SessionEnds.shared.record(json, of: user) }
+        for user in users { state.ends.record(json, of: user) }
     }
 
     /// docs/openapi.yaml has the meaning of each word.

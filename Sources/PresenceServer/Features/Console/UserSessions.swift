@@ -9,7 +9,7 @@ extension Console {
         let keys = shard.partitions.keys(of: user)
         let words = try await shard.run("HGETALL", keys.sessions(user)).array?.map { $0.string ?? "" } ?? []
         let chosen = try await shard.run("HMGET", keys.user(user), "chosen", "clearAt").array ?? []
-        return .json(200, Self.encode(words, chosen, SessionEnds.shared.read(user)))
+        return .json(200, Self.encode(words, chosen, state.ends.read(user)))
     }
 
     /// - Parameter words: Names and values of sessions in turn.
