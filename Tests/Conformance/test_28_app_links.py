@@ -15,6 +15,8 @@ async def test_addresses_in_texts_are_links_that_load_nothing_before_a_click(chr
         "see https://example.org/a?b=c#d, then www.example.org.": ["https://example.org/a?b=c#d", "https://www.example.org/"],
         "(https://example.org/wiki/Swift_(bird))": ["https://example.org/wiki/Swift_(bird)"],
         "(see https://example.org/x)": ["https://example.org/x"],
+        "www.example.org" + ")." * 2_000: ["https://www.example.org/"],
+        "https://example.org/" + "a" * 3_000: [],
         "javascript:alert(1) data:text/html,x http:// https://[ ana@example.org": [],
         "<a href='https://example.org/q'>x</a>": ["https://example.org/q"],
     }

@@ -79,7 +79,7 @@ async def test_a_wait_is_counted_and_ended_by_hand(chromium, accounts):
 async def test_pictures_of_other_hosts_are_loaded_when_they_are_asked_for(chromium, accounts):
     people, clients = await friends(accounts, "Ana", "Bob Ray", "Cy")
     beacon = "https://localhost:1/beacon"
-    await clients[1].did("updateProfile", changes={"photoURL": f"{beacon}.jpg"})
+    await clients[1].did("updateProfile", changes={"photoURL": f"{beacon}.jpg".replace("https", "HTTPS")})
     answered = await accounts.api.request("PUT", "/v1/me/photo", pictures.jpeg(pictures.scene(200, 300)), token=people[2].access)
     assert answered.status == 200, answered
     talks = [await direct(clients[0], other) for other in people[1:]]

@@ -42,7 +42,8 @@ const readName = async (address) => {
   return name && decodeURIComponent(name);
 };
 
-const decoded = async (text) => decodeURIComponent(text);
+/** Without marks of direction, which would show "gpj.exe" as "exe.jpg". */
+const decoded = async (text) => decodeURIComponent(text).replace(/[\p{Cc}\p{Bidi_Control}]/gu, "");
 
 /** A file's name: from this server, or from the address of another host. */
 const nameOfFile = (address, here) => {

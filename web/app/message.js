@@ -31,18 +31,30 @@ const wholeTime = new Intl.DateTimeFormat(undefined, { dateStyle: "full", timeSt
 
 const LINK = /(?:https?:\/\/|www\.)[^\s<>"]+/g;
 /** Characters of the sentence around an address. */
-const BEHIND = /[.,:;!?'”’»]+$/;
+const BEHIND = ".,:;!?'”’»";
+/** A longer one is no link: to check it takes the square of its length. */
+const LONGEST_ADDRESS = 2_000;
+
+/** The length of an address without the characters of the sentence behind it. */
+const lengthOf = (found) => {
+  let extra = found.split(")").length - found.split("(").length;
+  let end = found.length;
+  for (;;) {
+    if (BEHIND.includes(found[end - 1])) end--;
+    // A bracket that was opened before the address does not belong to it.
+    else if (found[end - 1] === ")" && extra-- > 0) end--;
+    else return end;
+  }
+};
 
 /** A text with its addresses as links. No request is made to their hosts until a user follows them. */
 export const linked = (text) => {
   const parts = [];
   let at = 0;
   for (const { 0: found, index } of text.matchAll(LINK)) {
-    let address = found.replace(BEHIND, "");
-    // A bracket that was opened before the address does not belong to it.
-    while (address.endsWith(")") && address.split(")").length > address.split("(").length) address = address.slice(0, -1).replace(BEHIND, "");
+    const address = found.slice(0, lengthOf(found));
     const href = address.startsWith("www.") ? `https://${address}` : address;
-    if (!URL.canParse(href)) continue;
+    if (href.length > LONGEST_ADDRESS || !URL.canParse(href)) continue;
     parts.push(text.slice(at, index), h("a", { href, target: "_blank", rel: "noopener noreferrer nofollow" }, address));
     at = index + address.length;
   }

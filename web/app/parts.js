@@ -193,7 +193,7 @@ const wanted = new Set();
  */
 class Avatar extends HTMLElement {
   show(name, url, status, id = name) {
-    const isForeign = !!url?.startsWith("https:") && !wanted.has(url);
+    const isForeign = /^(https:|\/\/)/.test(url ?? "") && !wanted.has(url);
     if (isForeign) this.removeAttribute("aria-hidden");
     else this.setAttribute("aria-hidden", "true");
     if (status) this.setAttribute("status", status);
@@ -237,14 +237,15 @@ export const fileHere = (address) => {
   if (!address || !URL.canParse(address)) return undefined;
   const { origin, pathname, protocol, search } = new URL(address);
   const isHere = origin === location.origin || (/^https?:$/.test(protocol) && /^\/v1\/(photos|attachments)\//.test(pathname));
-  return isHere ? pathname + search : undefined;
+  // A path with two slashes would name another host.
+  return isHere && !pathname.startsWith("//") ? pathname + search : undefined;
 };
 
 /** Where a file is: https, or on this server. Nothing else is loaded, nor linked to. */
 export const fileAt = (address) => {
   if (!address || !URL.canParse(address)) return undefined;
-  const { protocol, pathname } = new URL(address);
-  if (protocol === "https:") return address;
+  const { protocol, pathname, href } = new URL(address);
+  if (protocol === "https:") return href;
   return protocol === "http:" && /^\/v1\/(photos|attachments)\//.test(pathname) ? pathname : undefined;
 };
 
