@@ -96,6 +96,17 @@ async def test_pictures_may_come_from_the_bucket_to_which_the_server_sends_brows
         assert f"; img-src {sources};" in page.headers["Content-Security-Policy"]
 
 
+async def test_without_a_port_for_operators_it_is_for_this_machine_alone(start):
+    room = Room(start(SETTINGS | {"trustedProxies": "127.0.0.1"}))
+    nothing = "there is nothing at this path"
+    calls = ["servers", "people", "search?q=a", "totals", "view", "doctor", "outbox", "conversations", "webhooks", "trace"]
+    paths = [("GET", path) for path in ["/console", "/console/console.js", *(f"/v1/console/{call}" for call in calls)]]
+    for method, path in [*paths, ("POST", "/v1/console/doctor"), ("POST", "/v1/console/playground")]:
+        elsewhere = await room.api.request(method, path, token=room.backend, headers={"X-Forwarded-For": "203.0.113.9"})
+        assert elsewhere.status == 404 and nothing in elsewhere.body, (path, elsewhere)
+        assert nothing not in (await room.api.request(method, path, token=room.backend)).body, path
+
+
 async def test_with_a_port_for_operators_it_is_there_alone(start):
     port = free_port()
     room = Room(start(SETTINGS | {"api.port": port}))

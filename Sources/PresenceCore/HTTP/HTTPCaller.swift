@@ -15,7 +15,7 @@ extension Route {
     static func needsToken(_ audience: Audience) -> Bool {
         switch audience {
         case .everyone, .usersOrAnyone, .admins: false
-        case .clients, .users, .backends, .operators: true
+        case .clients, .users, .backends, .operators, .adminCalls: true
         }
     }
 }

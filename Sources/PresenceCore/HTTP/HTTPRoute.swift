@@ -23,8 +23,10 @@ package enum Route {
         case backends
         case operators
         /// Pages for operators, which need no token. If operators and backends have a port of their own, the pages are
-        /// only there.
+        /// only there; otherwise they are only for this machine.
         case admins
+        /// The calls of these pages, with a backend's token. They are where the pages are.
+        case adminCalls
     }
 
     /// `nil` if there is no such path.

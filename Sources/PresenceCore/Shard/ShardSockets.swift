@@ -77,7 +77,8 @@ final class ShardSockets: Sockets, WebSocketServerDelegate {
     func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision {
         noticeProxy(in: request.request)
         let route = Route(request.request.method, request.path, in: logic.registry.routes)
-        guard case .webSocket = route, ListenerRole(rawValue: request.request.tag)?.leads(to: route) ?? false else {
+        let role = ListenerRole(rawValue: request.request.tag)
+        guard case .webSocket = route, role?.leads(to: route, from: request.request.peer) ?? false else {
             return .refuse(.error(404, .init(code: .notFound, message: "there is nothing at this path")))
         }
         guard origins.allows(request.origin, host: request.request.host) else {

@@ -28,23 +28,32 @@ final class Console: Feature {
             }
         }
         registry.leadFromSlash(to: "/console", for: .admins)
-        registry.route("GET", "/v1/console/servers", answer: { [unowned self] _ in try await servers() })
-        registry.route("GET", "/v1/console/people", answer: { [unowned self] in try await people($0) })
-        registry.route("GET", "/v1/console/search") { [unowned self] (call) throws(DecodingFailure) in
+        registry.route(
+            "GET", "/v1/console/servers", for: .adminCalls, answer: { [unowned self] _ in try await servers() })
+        registry.route(
+            "GET", "/v1/console/people", for: .adminCalls, answer: { [unowned self] in try await people($0) })
+        registry.route("GET", "/v1/console/search", for: .adminCalls) { [unowned self] (call) throws(DecodingFailure) in
             try search(call)
         }
-        registry.route("GET", "/v1/console/totals") { [unowned self] in totals($0) }
+        registry.route("GET", "/v1/console/totals", for: .adminCalls) { [unowned self] in totals($0) }
         registry.route(
             "GET", "/v1/users/{id}/sessions", answer: { [unowned self] in try await sessions(of: $0.ids[0]) })
-        registry.route("GET", "/v1/console/view") { [unowned self] (call) throws(DecodingFailure) in try view(call) }
-        registry.route("GET", "/v1/console/doctor") { [unowned self] in report($0) }
-        registry.route("POST", "/v1/console/doctor") { [unowned self] in examine($0) }
-        registry.route("GET", "/v1/console/outbox") { [unowned self] in outbox($0) }
-        registry.route("GET", "/v1/console/conversations", answer: { [unowned self] in try await conversations($0) })
-        registry.route("GET", "/v1/console/webhooks") { [unowned self] in webhooks($0) }
-        registry.route("POST", "/v1/console/webhooks/{id}/retry") { [unowned self] in retryWebhook($0) }
-        registry.route("GET", "/v1/console/trace") { [unowned self] (call) throws(DecodingFailure) in try trace(call) }
-        registry.route("POST", "/v1/console/playground") { [unowned self] in playground($0) }
+        registry.route("GET", "/v1/console/view", for: .adminCalls) { [unowned self] (call) throws(DecodingFailure) in
+            try view(call)
+        }
+        registry.route("GET", "/v1/console/doctor", for: .adminCalls) { [unowned self] in report($0) }
+        registry.route("POST", "/v1/console/doctor", for: .adminCalls) { [unowned self] in examine($0) }
+        registry.route("GET", "/v1/console/outbox", for: .adminCalls) { [unowned self] in outbox($0) }
+        registry.route(
+            "GET", "/v1/console/conversations", for: .adminCalls,
+            answer: { [unowned self] in try await conversations($0) })
+        registry.route("GET", "/v1/console/webhooks", for: .adminCalls) { [unowned self] in webhooks($0) }
+        registry.route("POST", "/v1/console/webhooks/{id}/retry", for: .adminCalls) { [unowned self] in retryWebhook($0)
+        }
+        registry.route("GET", "/v1/console/trace", for: .adminCalls) { [unowned self] (call) throws(DecodingFailure) in
+            try trace(call)
+        }
+        registry.route("POST", "/v1/console/playground", for: .adminCalls) { [unowned self] in playground($0) }
         endOfTraces = registry.deadline { [unowned self] _ in endTraces() }
     }
 
@@ -75,9 +84,6 @@ final class Console: Feature {
 
     /// Without a port for operators and backends, only this machine can open the pages.
     private func serve(_ file: WebFile, _ call: HTTPCall) {
-        guard shard.configuration.api.port != nil || call.request.peer.isLoopback else {
-            return call.refuse(404, .notFound, "there is nothing at this path")
-        }
         call.serve(file.bytes, as: file.content)
     }
 }
