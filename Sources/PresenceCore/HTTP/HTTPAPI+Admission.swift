@@ -8,8 +8,10 @@ extension HTTPAPI {
     /// The result of checks before a call's body.
     struct Admission: Sendable {
         let caller: HTTPCaller
-        /// For a user's token, which may be revoked while the body is received.
+        /// For a user's token, which may be revoked or expire while the body is received.
         var claims: Claims?
+        /// When the head was admitted, on the monotonic clock.
+        var at: Milliseconds = 0
         /// The destination of the body, if that is a file.
         var sink: FileSink?
     }
@@ -21,7 +23,8 @@ extension HTTPAPI {
     package func admission(of request: inout HTTPRequest, _ exchange: HTTPExchangeID) -> BodyAdmission {
         let route = route(of: request)
         traceRequest(exchange, request, to: route)
-        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false, case .api(let entry, let ids) = route
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route, from: request.peer) ?? false,
+            case .api(let entry, let ids) = route
         else {
             request.keepsBody = false
             return .granted
@@ -101,7 +104,8 @@ extension HTTPAPI {
                 if let refusal = admits(claims.subject, entry) { return found(.failure(refusal)) }
                 refuseRevoked(claims, from: request.peer) { refusal in
                     found(
-                        refusal.map { .failure($0) } ?? .success(.init(caller: .user(claims.subject), claims: claims)))
+                        refusal.map { .failure($0) }
+                            ?? .success(.init(caller: .user(claims.subject), claims: claims, at: logic.clock.now)))
                 }
             }
         }
@@ -124,7 +128,8 @@ extension HTTPAPI {
             case .valid(let claims) where !claims.isBackend:
                 logic.isRevoked(claims) { isRevoked in
                     switch isRevoked {
-                    case false?: found(.success(.init(caller: .user(claims.subject), claims: claims)))
+                    case false?:
+                        found(.success(.init(caller: .user(claims.subject), claims: claims, at: logic.clock.now)))
                     case true?: found(.success(.init(caller: .anyone)))
                     case nil: found(.failure(Self.revocationUnknown))
                     }

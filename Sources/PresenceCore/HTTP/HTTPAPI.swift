@@ -60,7 +60,7 @@ package struct HTTPAPI {
         let route = route(of: request)
         // (A call with a body was logged when it was admitted.)
         if request.head.contentLength ?? 0 == 0 { traceRequest(exchange, request, to: route) }
-        guard ListenerRole(rawValue: request.tag)?.leads(to: route) ?? false else {
+        guard ListenerRole(rawValue: request.tag)?.leads(to: route, from: request.peer) ?? false else {
             return refuse(exchange, 404, .notFound, "there is nothing at this path")
         }
         switch route {
@@ -129,23 +129,40 @@ package struct HTTPAPI {
         let call = HTTPCall(
             api: self, exchange: exchange, ids: ids, texts: entry.texts(in: request.path), request: request,
             caller: admission.caller, writer: admission.claims.map { Writer($0, in: logic.partitions) })
-        guard let sink = admission.sink else { return handle(call, entry) }
         // (The closure must not retain the sink: otherwise neither would be freed when the connection closes.)
-        let claims = admission.claims
+        let (sink, claims) = (admission.sink, admission.claims)
+        // An upload takes long, and what it stores stays.
+        let admittedAt = sink == nil ? admission.at : nil
+        func proceed(_ call: HTTPCall) {
+            recheck(claims, admittedAt: admittedAt, from: call.request.peer) { refusal in
+                if let refusal { call.respond(refusal.response) } else { handle(call, entry) }
+            }
+        }
+        guard let sink else { return proceed(call) }
         sink.finish { result in
             switch result {
             case .failure(let failure): call.respond(response(to: failure))
             case .success(let file):
                 var call = call
                 call.file = file
-                let whole = call
-                guard let claims else { return handle(whole, entry) }
-                refuseRevoked(claims, from: whole.request.peer) { refusal in
-                    if let refusal { whole.respond(refusal.response) } else { handle(whole, entry) }
-                }
+                proceed(call)
             }
         }
     }
+
+    /// Checks a user's token again for a call whose body took long: the head's check says nothing about the time since.
+    private func recheck(
+        _ claims: Claims?, admittedAt: Milliseconds?, from peer: PeerAddress, answer: @escaping (HeadRefusal?) -> Void
+    ) {
+        let isFresh = admittedAt.map { logic.clock.now - $0 < Self.freshness } ?? false
+        guard let claims, !isFresh else { return answer(nil) }
+        guard claims.expiresAt > logic.clock.redisNow else {
+            return answer(.init(response: Self.unauthorized("\(AuthenticationFailure.expired)")))
+        }
+        refuseRevoked(claims, from: peer, answer: answer)
+    }
+    /// In ms after the check of a head, in which a call is carried out without another check.
+    private static let freshness: Milliseconds = 20
 
     private func handle(_ call: HTTPCall, _ entry: HTTPRouteEntry) {
         do throws(DecodingFailure) {
