@@ -3,10 +3,9 @@ import PresenceProtocol
 
 extension NotificationInboxes {
     /// A connection that watches.
-    final class Subscriber {
+    final class Subscriber: OwnSubscriber {
         let connection: Connection
         let user: UserID
-        /// Its subscription has been answered: nothing is written to it before.
         var isReady = false
         /// Its place with `frames`.
         var told = Place()
