@@ -1,35 +1,7 @@
-public import EventLoops
+import EventLoops
 
-/// The ways to send: from a loop, whose code does not wait, and from a task.
+/// Sending from a task.
 extension OutgoingClient {
-    /// Sends a request. `then` gets the outcome on `loop`, which is the loop of this call, and never within the call.
-    ///
-    /// - Throws: `overloaded`, `invalid` or `stopped`.
-    public func send(
-        _ request: OutgoingRequest, on loop: EventLoop,
-        then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
-    ) throws(OutgoingFailure) -> OutgoingTask {
-        try add(try .init(request), on: loop, then)
-    }
-
-    /// Sends a mail in the same way. A response means that the server accepted it.
-    public func send(
-        _ mail: OutgoingMail, on loop: EventLoop,
-        then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
-    ) throws(OutgoingFailure) -> OutgoingTask {
-        try add(try .init(mail), on: loop, then)
-    }
-
-    private func add(
-        _ order: TransferOrder, on loop: EventLoop,
-        _ then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
-    ) throws(OutgoingFailure) -> OutgoingTask {
-        let queue = queue(for: order)
-        let task = OutgoingTask(queue: queue, loop: loop, then: then)
-        task.number = try queue.add(order) { task.deliver($0) }
-        return task
-    }
-
     /// Sends a request and waits for the response.
     ///
     /// - Throws: any ``OutgoingFailure``; `cancelled` if the task is cancelled.
@@ -60,43 +32,6 @@ extension OutgoingClient {
             if let number = waiter.cancel() { queue.cancel(number) }
         }
         return try result.get()
-    }
-}
-
-/// A transfer that was started on a loop, as its sender sees it.
-// @unchecked: `then` is used on the loop's thread only (after the loop has ended, on the thread that does its late
-// work). The rest does not change once the sender has the task.
-public final class OutgoingTask: @unchecked Sendable {
-    private let queue: TransferQueue
-    private let loop: EventLoop
-    /// The captures of `then` belong to the loop, and are released on it, by `cancel` or after the call.
-    private var then: ((Result<OutgoingResponse, OutgoingFailure>) -> Void)?
-    /// Set before any other thread can see the task's number.
-    fileprivate(set) var number: UInt64 = 0
-
-    init(
-        queue: TransferQueue, loop: EventLoop, then: @escaping (Result<OutgoingResponse, OutgoingFailure>) -> Void
-    ) {
-        self.queue = queue
-        self.loop = loop
-        self.then = then
-    }
-
-    /// Call it on the task's loop. A waiting request is not sent; a running one is aborted, possibly after the server
-    /// processed it.
-    public func cancel() {
-        guard then != nil else { return }
-        then = nil
-        queue.cancel(number)
-    }
-
-    /// Call it from any thread.
-    fileprivate func deliver(_ result: Result<OutgoingResponse, OutgoingFailure>) {
-        loop.execute { [self] in
-            let then = then
-            self.then = nil
-            then?(result)
-        }
     }
 }
 

@@ -1,7 +1,7 @@
 import Dispatch
 import EventLoops
 
-/// A third way to send: on a thread that may block.
+/// Sending from a thread that may block.
 extension OutgoingClient {
     /// Sends a request and blocks until the response is there. For threads of a pool: never on a loop or in a task.
     ///

@@ -9,6 +9,7 @@ final class AuthStates: @unchecked Sendable {
     private var loops: [Int: AsyncStream<AuthState>.Continuation] = [:]
     private var followers: [FollowingClient] = []
     private var lastLoop = 0
+    private var isClosed = false
 
     var current: AuthState { lock.withLock { state } }
 
@@ -17,9 +18,10 @@ final class AuthStates: @unchecked Sendable {
         lock.withLock {
             guard newer != state else { return }
             state = newer
+            // Before the loops: no app that knows the state reads a former user's data from a client.
+            notifyFollowers()
             // Yielding runs no code of the loops.
             for loop in loops.values { loop.yield(newer) }
-            notifyFollowers()
         }
     }
 
@@ -28,6 +30,19 @@ final class AuthStates: @unchecked Sendable {
         lock.withLock {
             followers.append(follower)
             notifyFollowers()
+        }
+    }
+
+    /// Waits until the clients have deleted a former user's data.
+    func formerUserIsForgotten() async {
+        for client in lock.withLock({ followers.compactMap(\.client) }) { await client.userIsForgotten() }
+    }
+
+    /// Ends all loops.
+    func close() {
+        lock.withLock {
+            isClosed = true
+            for loop in loops.values { loop.finish() }
         }
     }
 
@@ -47,6 +62,7 @@ final class AuthStates: @unchecked Sendable {
             lastLoop += 1
             loops[lastLoop] = loop
             loop.yield(state)
+            if isClosed { loop.finish() }
             return lastLoop
         }
         loop.onTermination = { [weak self] _ in

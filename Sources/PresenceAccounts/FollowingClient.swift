@@ -3,10 +3,9 @@ import PresenceKit
 /// A client that follows the session of an account.
 struct FollowingClient {
     private(set) weak var client: PresenceClient?
-    /// The user whose data the client has, also after the server has ended their session.
+    /// The signed-in user of this process. The client itself knows whose data it has, also after a launch.
     private var user: String?
-    private var isSignedIn = false
-    /// Whether each sign-in connects the client, even if the app has never used the client.
+    /// Whether each sign-in connects the client, also one that was never used.
     private let connects: Bool
 
     init(_ client: PresenceClient, connects: Bool = false) {
@@ -19,19 +18,17 @@ struct FollowingClient {
         switch state {
         case .restoring: break
         case .signedIn(let account, _):
-            if let user, user != account.id {
-                client?.userChanged()
-            }
-            if !isSignedIn {
-                client?.userSignedIn()
-                if connects { client?.connect() }
-            }
-            (user, isSignedIn) = (account.id, true)
+            guard user != account.id else { return }
+            user = account.id
+            client?.userSignedIn(account.id)
+            if connects { client?.connect() }
         // Pending writes belong to the user, who will be asked for the password: they are sent after the next sign-in.
-        case .signedOut(.refused): isSignedIn = false
+        case .signedOut(.refused): user = nil
+        // At launch: the user may have been refused by an earlier process.
+        case .signedOut(.notSignedIn) where user == nil: break
         case .signedOut:
-            if user != nil { client?.userSignedOut() }
-            (user, isSignedIn) = (nil, false)
+            client?.userSignedOut()
+            user = nil
         }
     }
 }

@@ -55,17 +55,18 @@ extension PresenceAccount {
     }
 
     private func sendFarewellsLater() {
-        guard farewellWait == nil else { return }
+        guard !isFarewellDue else { return }
         let pause = farewellPause
         farewellPause = min(farewellPause * 2, Self.longestFarewellPause)
-        farewellWait = Task { [weak self, sleep] in
-            try? await sleep(pause)
+        isFarewellDue = true
+        tasks.start { [weak self, sleep] in
+            guard (try? await sleep(pause)) != nil else { return }
             await self?.resumeFarewells()
         }
     }
 
     private func resumeFarewells() async {
-        farewellWait = nil
+        isFarewellDue = false
         await sendFarewells()
     }
 }

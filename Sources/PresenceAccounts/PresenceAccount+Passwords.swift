@@ -39,6 +39,6 @@ extension PresenceAccount {
 
     public func deleteAccount(password: String) async throws {
         let asked = try await authorized(.init("DELETE", "v1/me", ["password": .text(password)])).asked
-        if asked.generation == generation { try end(.accountDeleted) }
+        if asked.generation == generation { try await end(.accountDeleted) }
     }
 }

@@ -52,8 +52,9 @@ extension PresenceAccount {
             revoke(tokens.accessToken)
             throw error
         }
-        if let former { Task { await self.leave(former) } }
-        if !farewells.isEmpty { Task { await self.sendFarewells() } }
+        if let former { self.tasks.start { await self.leave(former) } }
+        if !farewells.isEmpty { self.tasks.start { await self.sendFarewells() } }
+        await stateFeed.formerUserIsForgotten()
         return Account(tokens.account)
     }
 
@@ -82,38 +83,50 @@ extension PresenceAccount {
     /// - ``SignOutScope/thisDevice``: signs out at once, even without a network; the server is notified when it can be
     ///   reached, if necessary after a later launch. Throws only if the session cannot be removed from this device
     ///   (`storageFailed`).
+    /// - It returns when the data of the clients of this account is deleted, also if no user was signed in and an earlier
+    ///   process had left it.
     /// - Other scopes send the request first. If it fails, they throw and change nothing.
     public func signOut(_ scope: SignOutScope) async throws {
         switch scope {
         case .thisDevice:
             try restore()
-            guard let former = session else { return try end(.requested) }
-            try end(.requested)
+            guard let former = session else { return try await end(.requested) }
+            try remove(.requested)
             await leave(former)
         case .allDevices:
             let generation = generation
             _ = try await authorized(.init("DELETE", "v1/sessions/all", isRepeatable: false))
-            if generation == self.generation { try end(.requested) }
+            if generation == self.generation { try await end(.requested) }
         case .session(let id):
             _ = try await authorized(.init("DELETE", "v1/sessions/\(HTTPServer.escaped(id))"))
         }
     }
 
-    /// Notifies the server that a session has ended, and repeats that later if it fails.
+    /// Waits until the data of a session that has ended is deleted, and notifies the server. If that fails, it is repeated
+    /// later.
     private func leave(_ former: Session) async {
         let refreshToken = former.stored.refreshToken
+        // Before the data is deleted, because the process may be killed meanwhile.
         keepFarewells { $0.append(refreshToken) }
+        await stateFeed.formerUserIsForgotten()
         var access = former.access?.token
         if former.access.map({ $0.until <= uptime() }) ?? true { access = nil }
         await sendFarewell(of: refreshToken, access: access)
     }
 
     private func revoke(_ token: String) {
-        Task { [server] in _ = try? await server.send(.init("DELETE", "v1/sessions/current"), token: token) }
+        tasks.start { [server] in _ = try? await server.send(.init("DELETE", "v1/sessions/current"), token: token) }
     }
 
+    /// Ends the session, and returns when the user's data on this device is deleted.
+    ///
     /// - Throws: if the session cannot be removed from the store; it then continues.
-    func end(_ reason: SignOutReason) throws {
+    func end(_ reason: SignOutReason) async throws {
+        try remove(reason)
+        await stateFeed.formerUserIsForgotten()
+    }
+
+    private func remove(_ reason: SignOutReason) throws {
         try storing { try $0.clear() }
         decisions += 1
         forget(reason)

@@ -100,7 +100,7 @@ extension PresenceAccount {
             // An event received in the meantime may be newer than this account.
             try keep(tokens, account: before == eventCount ? nil : session?.stored.account)
             publish(.live)
-            if !farewells.isEmpty { Task { await self.sendFarewells() } }
+            if !farewells.isEmpty { tasks.start { await self.sendFarewells() } }
             return tokens.accessToken
         } catch let error as PresenceError {
             guard generation == self.generation else { throw PresenceError.account(.notSignedIn) }

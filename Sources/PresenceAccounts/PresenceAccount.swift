@@ -40,6 +40,8 @@ public actor PresenceAccount: AccountRepository {
     /// A clock that continues while the device sleeps.
     let uptime: @Sendable () -> Duration
     let sleep: @Sendable (Duration) async throws -> Void
+    /// The requests, and the tasks that the account started.
+    nonisolated let tasks = ClosableTasks()
     private let unlocks = Unlocks()
 
     /// Whether the store was read.
@@ -58,7 +60,8 @@ public actor PresenceAccount: AccountRepository {
     /// Refresh tokens of ended sessions that the server has not been notified of.
     var farewells: [String] = []
     var farewellPause = PresenceAccount.shortestFarewellPause
-    var farewellWait: Task<Void, Never>?
+    /// Whether the next attempt is due after a delay.
+    var isFarewellDue = false
     /// The id by which the server recognizes a repeated sign-up.
     var signUpAttempt: (email: String, id: String)?
 
@@ -107,7 +110,8 @@ public actor PresenceAccount: AccountRepository {
         self.logger = logger
         self.uptime = uptime
         self.sleep = sleep
-        server = AccountServer(url: url, transport: transport, timeout: configuration.requestTimeout)
+        server = AccountServer(
+            url: url, transport: ClosableTransport(transport, tasks), timeout: configuration.requestTimeout)
         unlocks.observe { [weak self] in Task { try? await self?.restore() } }
         Task { [weak self] in try? await self?.restore() }
     }
@@ -121,16 +125,27 @@ public actor PresenceAccount: AccountRepository {
         return session?.stored.account
     }
 
+    /// Ends all requests and loops for good: later calls throw `notConnected`. The session stays on the device.
+    package func close() async {
+        // A sign-in under way has no effect.
+        decisions += 1
+        let renewal = renewal
+        await tasks.close()
+        _ = await renewal?.result
+        stateFeed.close()
+    }
+
     // MARK: Stored data
 
     /// Reads the store, unless that was done. If it cannot be read, the next call tries again.
     func restore() throws {
+        if tasks.isClosed { throw PresenceError.account(.notConnected, "the app closed the account") }
         guard !isRestored else { return }
         do {
             let stored = try storing { try $0.load() }
             isRestored = true
             keepFarewells { _ in }
-            if !farewells.isEmpty { Task { [weak self] in await self?.sendFarewells() } }
+            if !farewells.isEmpty { tasks.start { [weak self] in await self?.sendFarewells() } }
             guard let stored else { return stateFeed.publish(.signedOut(.notSignedIn)) }
             session = Session(stored: stored)
             publish(.stale(since: stored.savedAt))
@@ -139,7 +154,7 @@ public actor PresenceAccount: AccountRepository {
             throw error
         }
         // The server confirms or rejects the stored session.
-        Task { [weak self] in _ = try? await self?.accessToken() }
+        tasks.start { [weak self] in _ = try? await self?.accessToken() }
     }
 
     func storing<Value>(_ body: (any TokenStore) throws -> Value) throws -> Value {
@@ -181,7 +196,7 @@ public actor PresenceAccount: AccountRepository {
     }
 
     private func hold(_ account: Account) {
-        guard var stored = session?.stored, stored.account.id == account.id else { return }
+        guard !tasks.isClosed, var stored = session?.stored, stored.account.id == account.id else { return }
         if stored.account != account {
             stored.account = account
             stored.savedAt = Date()

@@ -1,10 +1,13 @@
+import Foundation
 import PresenceKit
 
-/// The common part of the libraries on a client: user, connection, and the restored data of an earlier process.
+/// The common part of the libraries on a client: user, connection, requests, and the restored data of an earlier process.
 protocol ClientLibrary: Actor {
     nonisolated var client: PresenceClient { get }
     /// The clock for retries after rate limits.
     var clock: any Clock<Duration> { get }
+    /// The tasks that the library started, which end when the app closes the client.
+    nonisolated var tasks: ClosableTasks { get }
 
     /// Whether the data of an earlier process was read.
     var isRestored: Bool { get set }
@@ -15,6 +18,8 @@ protocol ClientLibrary: Actor {
     var own: String? { get }
     /// Whether the server has confirmed the user.
     var isOwnConfirmed: Bool { get }
+    /// The client's number of the user, by which it refuses requests of a former one.
+    var userNumber: UserNumber { get }
     /// Incremented by each connection and sign-out, so that a reply to an earlier one has no effect.
     var generation: Int { get }
     /// Whether there is a connection, as far as known.
@@ -37,18 +42,18 @@ extension ClientLibrary {
         if !isRestored { await withCheckedContinuation { restorations.append($0) } }
     }
 
-    /// - Throws: `notConnected` if there never was a connection, and starts to connect; `signedOut` if the user changed
+    /// Connects if there never was a connection.
+    ///
+    /// - Throws: `notConnected` then, or if the app closed the client; `signedOut` after a sign-out, or if the user changed
     ///   meanwhile.
     func ownUser() async throws -> String {
         await restored()
         if isOwnConfirmed, let own { return own }
         let asked = generation
-        let known = await client.ownID
+        let known = try await client.ownID()
         if asked != generation {
             // The connection was made, or the user changed, while the client was called.
-            guard isOwnConfirmed, let own, own == known else {
-                throw PresenceError(.signedOut, "the user signed out or was changed")
-            }
+            guard isOwnConfirmed, let own, own == known else { throw PresenceError.signedOut }
             return own
         }
         guard let user = known else {
@@ -57,6 +62,58 @@ extension ClientLibrary {
         }
         if own != user { adopt(user) }
         return user
+    }
+
+    // MARK: Requests
+
+    /// Runs a body in a task, which ends when the app closes the client.
+    nonisolated func run(_ body: @escaping @Sendable (isolated Self) async -> Void) {
+        tasks.start { [self] in await body(self) }
+    }
+
+    /// Sends a request and returns the parts of the reply.
+    ///
+    /// - Parameter user: the user who makes the request; by default the present one.
+    /// - Throws: as the client; `signedOut` also if the user changed before the reply is handled.
+    func ask(
+        _ type: String, _ members: some Encodable, of user: UserNumber? = nil
+    ) async throws(PresenceError) -> [Data] {
+        // Before that the number is unknown.
+        await restored()
+        let user = user ?? userNumber
+        let encoded: Data
+        do {
+            encoded = try JSONEncoder().encode(members)
+        } catch {
+            throw PresenceError(.badRequest, "\(type) cannot be written: \(error)")
+        }
+        let parts = try await client.ask(type: type, members: encoded, of: user)
+        guard user == userNumber else {
+            var error = PresenceError.signedOut
+            error.outcomeUnknown = true
+            throw error
+        }
+        return parts
+    }
+
+    /// The same for a reply in one part.
+    func ask<Answer: Decodable>(
+        _ type: String, _ members: some Encodable, _ answer: Answer.Type, of user: UserNumber? = nil
+    ) async throws(PresenceError) -> Answer {
+        let parts: [Data] = try await ask(type, members, of: user)
+        return try Wire.read(answer, parts.first ?? Data())
+    }
+
+    /// Sends a request for a call of the app, which throws `CancellationError` if it is cancelled.
+    func call(_ type: String, _ members: some Encodable) async throws -> [Data] {
+        do throws(PresenceError) { return try await ask(type, members) } catch { throw error.thrown }
+    }
+
+    /// The same for a reply in one part.
+    func call<Answer: Decodable>(
+        _ type: String, _ members: some Encodable, _ answer: Answer.Type, of user: UserNumber? = nil
+    ) async throws -> Answer {
+        do throws(PresenceError) { return try await ask(type, members, answer, of: user) } catch { throw error.thrown }
     }
 
     /// Handles a failed request: waits for the delay and returns whether it may be repeated on this connection.

@@ -50,22 +50,25 @@ public final class PresenceApp: Sendable {
             url: account.webSocketURL, token: account.tokenProvider(), device: device,
             configuration: clientConfiguration, storage: storage, logger: logger,
             listeners: ["ownAccount": account.listener])
-        self.init(account: account, client: client, messagesConfiguration: messagesConfiguration)
+        self.init(
+            account: account, client: client,
+            messages: PresenceMessenger(client, configuration: messagesConfiguration))
     }
 
     /// With parts of a test.
-    package init(
-        account: PresenceAccount, client: PresenceClient,
-        messagesConfiguration: PresenceMessenger.Configuration = PresenceMessenger.Configuration()
-    ) {
+    package init(account: PresenceAccount, client: PresenceClient, messages: PresenceMessenger) {
         self.account = account
         self.client = client
-        messages = PresenceMessenger(client, configuration: messagesConfiguration)
+        self.messages = messages
         notifications = PresenceNotifications(client)
         account.connect(client)
     }
 
-    /// Disconnects for good and closes the storage, whose directory another app object can use once this returns. The
-    /// session and all data stay on the device.
-    public func close() async { await client.close() }
+    /// Disconnects for good, ends all sequences, uploads and requests, and closes the storage. Once this returns, nothing of
+    /// this object runs, and another one can use the directory and the session. The session and all data stay on the
+    /// device. Sequences end, except the client's `connectionStates`; later calls throw `notConnected`.
+    public func close() async {
+        await account.close()
+        await client.close()
+    }
 }

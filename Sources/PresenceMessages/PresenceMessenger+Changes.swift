@@ -81,6 +81,7 @@ extension PresenceMessenger {
 
     private func beginRefused(_ id: UUID, _ loop: AsyncStream<[MessageChange]>.Continuation) async {
         await restored()
+        guard !tasks.isClosed else { return loop.finish() }
         refusedLoops.add(id, loop, outbox.refused)
     }
 

@@ -11,6 +11,7 @@ extension PresenceMessenger {
     }
 
     private func begin(_ id: UUID, _ loop: AsyncStream<[ChatConversation]>.Continuation) {
+        guard !tasks.isClosed else { return loop.finish() }
         listLoops.add(id, loop, isListKnown ? shownList : nil)
         client.beginConnecting()
         want(list: true)
@@ -29,13 +30,13 @@ extension PresenceMessenger {
     func list() {
         guard isConnected, !isListing else { return }
         isListing = true
-        Task {
-            var asked = self.generation
+        run { messages in
+            var asked = messages.generation
             repeat {
-                asked = self.generation
-                await self.subscribeToList()
-            } while self.isConnected && asked != self.generation
-            self.isListing = false
+                asked = messages.generation
+                await messages.subscribeToList()
+            } while messages.isConnected && asked != messages.generation
+            messages.isListing = false
         }
     }
 
@@ -45,7 +46,7 @@ extension PresenceMessenger {
             let asked = generation
             do throws(PresenceError) {
                 let known = conversations.mapValues(\.version)
-                let parts: [Data] = try await client.ask("subscribe", Ask.List(known: known))
+                let parts: [Data] = try await ask("subscribe", Ask.List(known: known))
                 let answers = try parts.map { (data) throws(PresenceError) in try Wire.read(Wire.Subscribed.self, data)
                 }
                 guard asked == generation else { return }
@@ -85,7 +86,7 @@ extension PresenceMessenger {
     /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if there is no known value.
     public func conversation(_ id: String) async throws -> ChatConversation {
         if isListWanted || !isConnected, let held = conversations[id] { return changed(held) }
-        let answer = try await client.call("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
+        let answer = try await call("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
         return try taken(answer)
     }
 
@@ -123,14 +124,17 @@ extension PresenceMessenger {
     /// Repeats the request if its outcome is unknown. The key of a group, or the pair of users, prevents a second
     /// conversation.
     private func create(_ wanted: Ask.Create) async throws -> ChatConversation {
+        await restored()
+        // A repetition must not be the next user's.
+        let user = userNumber
         for _ in 0..<2 {
             do {
-                return try taken(try await client.call("createConversation", wanted, Wire.OneConversation.self))
+                return try taken(try await call("createConversation", wanted, Wire.OneConversation.self, of: user))
             } catch let error as PresenceError {
                 guard error.outcomeUnknown, error.code == .connectionLost else { throw error }
             }
         }
-        return try taken(try await client.call("createConversation", wanted, Wire.OneConversation.self))
+        return try taken(try await call("createConversation", wanted, Wire.OneConversation.self, of: user))
     }
 
     // MARK: Changes that need a connection
@@ -152,6 +156,6 @@ extension PresenceMessenger {
     }
 
     private func change(_ type: String, _ members: some Encodable & Sendable) async throws {
-        _ = try await client.call(type, members)
+        _ = try await call(type, members)
     }
 }

@@ -14,6 +14,7 @@ extension PresenceMessenger {
 
     private func begin(_ id: UUID, _ loop: AsyncStream<[Message]>.Continuation, _ conversation: String) async {
         await restored()
+        guard !tasks.isClosed else { return loop.finish() }
         let isFirst = messageLoops[conversation]?.isEmpty != false
         if talks[conversation] == nil { talks[conversation] = Talk(id: conversation) }
         if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
@@ -37,14 +38,14 @@ extension PresenceMessenger {
     /// Subscribes on the current connection, from where the last subscription ended.
     func follow(_ conversation: String) {
         guard isConnected, following.insert(conversation).inserted else { return }
-        Task {
-            await self.subscribe(conversation)
-            self.following.remove(conversation)
+        run { messages in
+            await messages.subscribe(conversation)
+            messages.following.remove(conversation)
             // There may be a new connection or a new observer in the meantime.
-            if self.isConnected, let talk = self.talks[conversation], !talk.isLive,
-                self.problems[conversation] == nil
+            if messages.isConnected, let talk = messages.talks[conversation], !talk.isLive,
+                messages.problems[conversation] == nil
             {
-                self.follow(conversation)
+                messages.follow(conversation)
             }
         }
     }
@@ -66,7 +67,7 @@ extension PresenceMessenger {
         while let talk = talks[conversation] {
             let (cursor, asked) = (talk.cursor, generation)
             do throws(PresenceError) {
-                let parts: [Data] = try await client.ask("subscribe", Ask.Follow(conversations: [cursor]))
+                let parts: [Data] = try await ask("subscribe", Ask.Follow(conversations: [cursor]))
                 let answers = try parts.map { (data) throws(PresenceError) in try Wire.read(Wire.Subscribed.self, data)
                 }
                 guard asked == generation, talks[conversation]?.identity == talk.identity else { return }
@@ -129,7 +130,7 @@ extension PresenceMessenger {
             return hasEarlier(in: conversation)
         }
         let asked = Ask.Page(conversation: conversation, before: oldest, limit: limit)
-        let page = try Wire.Page.joining(try await client.call("getMessages", asked))
+        let page = try Wire.Page.joining(try await call("getMessages", asked))
         talks[conversation]?.apply(page)
         publish(conversation)
         return hasEarlier(in: conversation)
@@ -144,7 +145,7 @@ extension PresenceMessenger {
         in conversation: String, before sequence: Int64? = nil, limit: Int = 50
     ) async throws -> [Message] {
         let asked = Ask.Page(conversation: conversation, before: sequence, limit: limit)
-        let page = try Wire.Page.joining(try await client.call("getMessages", asked))
+        let page = try Wire.Page.joining(try await call("getMessages", asked))
         return page.messages.map { Message($0, in: conversation) }
     }
 }

@@ -66,19 +66,19 @@ extension PresenceMessenger {
         guard marks[conversation] != nil else { return }
         guard isConnected else { return client.beginConnecting() }
         guard marking.insert(conversation).inserted else { return }
-        Task {
+        run { messages in
             var faults = 0
-            while self.isConnected, let mark = self.marks.removeValue(forKey: conversation) {
-                await self.send(mark, faults: &faults)
+            while messages.isConnected, let mark = messages.marks.removeValue(forKey: conversation) {
+                await messages.send(mark, faults: &faults)
             }
-            self.marking.remove(conversation)
+            messages.marking.remove(conversation)
         }
     }
 
     private func send(_ mark: Ask.Mark, faults: inout Int) async {
         let asked = generation
         do throws(PresenceError) {
-            let _: [Data] = try await client.ask("mark", mark)
+            let _: [Data] = try await ask("mark", mark)
             faults = 0
             if own != nil, asked == generation { await took(mark) }
         } catch {

@@ -57,6 +57,7 @@ extension PresenceMessenger {
 
     private func beginWaiting(_ id: UUID, _ loop: AsyncStream<Int>.Continuation) async {
         await restored()
+        guard !tasks.isClosed else { return loop.finish() }
         waitingLoops.add(id, loop, outbox.waiting)
     }
 
@@ -65,23 +66,24 @@ extension PresenceMessenger {
     /// Adds an entry to the outbox; it is stored when this returns.
     func keep(_ work: Outbox.Work) async throws {
         // The user may have changed since the entry was made.
-        guard work.owner == own else { throw PresenceError(.signedOut, "the user signed out or was changed") }
+        guard work.owner == own else { throw PresenceError.signedOut }
         guard outbox.count < Self.maximumWaiting else {
             throw PresenceError(.tooMany, "\(Self.maximumWaiting) messages and changes are pending or have failed")
         }
         let entry = outbox.append(work)
         publish(entry)
         do {
-            try await client.keep(try Outbox.write(entry))
+            try await client.keep(try Outbox.write(entry), of: userNumber)
         } catch {
             outbox.remove(entry.id)
             publish(entry)
             pump(entry.lane)
+            if let error = error as? PresenceError, error.code == .signedOut { throw error }
             throw PresenceError(.storageFailed, "the message or change cannot be stored: \(error)")
         }
         guard outbox[entry.id] != nil else {
             try? await client.removeWrites([entry.id])
-            throw PresenceError(.signedOut, "the user signed out or was changed")
+            throw PresenceError.signedOut
         }
         outbox.set(entry.id, .ready)
     }
@@ -159,10 +161,10 @@ extension PresenceMessenger {
             return release(lane)
         }
         guard outbox.next(in: lane) != nil, sending.insert(lane).inserted else { return }
-        Task {
-            while self.isConnected, let entry = self.outbox.next(in: lane) { await self.deliver(entry) }
-            self.sending.remove(lane)
-            if !self.isConnected { self.release(lane) }
+        run { messages in
+            while messages.isConnected, let entry = messages.outbox.next(in: lane) { await messages.deliver(entry) }
+            messages.sending.remove(lane)
+            if !messages.isConnected { messages.release(lane) }
         }
     }
 
@@ -198,8 +200,8 @@ extension PresenceMessenger {
     private func ask(_ entry: Outbox.Entry) async throws(PresenceError) -> Wire.Message? {
         switch entry.work {
         case .send(let message, let after):
-            try await client.ask("send", Ask.Send(message, after: after), Wire.OneMessage.self).message
-        case .change(let change): try await client.make(change)
+            try await ask("send", Ask.Send(message, after: after), Wire.OneMessage.self).message
+        case .change(let change): try await send(change)
         }
     }
 
@@ -212,7 +214,7 @@ extension PresenceMessenger {
         } else {
             outbox.set(entry.id, .failed(error))
             publish(entry)
-            if let write = try? Outbox.failure(entry, error) { try? await client.keep(write) }
+            if let write = try? Outbox.failure(entry, error) { try? await client.keep(write, of: userNumber) }
         }
     }
 }

@@ -18,12 +18,13 @@ public actor PresenceMessenger: ClientLibrary {
     nonisolated let client: PresenceClient
     nonisolated let configuration: Configuration
     let clock: any Clock<Duration>
-    private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
+    nonisolated let tasks = ClosableTasks()
     var isRestored = false
     var restorations: [CheckedContinuation<Void, Never>] = []
 
     var own: String? { didSet { outbox.owner = own } }
     var isOwnConfirmed = false
+    private(set) var userNumber: UserNumber = 0
     var generation = 0
     var isConnected = false
 
@@ -92,16 +93,8 @@ public actor PresenceMessenger: ClientLibrary {
         self.configuration = configuration
         self.transport = transport
         self.clock = clock
-        let (stream, events) = AsyncStream.makeStream(of: LibraryEvent.self)
-        self.events = events
-        Task { [weak self] in
-            await self?.restore()
-            await client.attach { events.yield($0) }
-            for await event in stream { await self?.handle(event) }
-        }
+        Task { [weak self] in await client.attach { [weak self] in await self?.handle($0) } }
     }
-
-    deinit { events.finish() }
 
     // MARK: Restoring
 
@@ -117,8 +110,11 @@ public actor PresenceMessenger: ClientLibrary {
 
     // MARK: Events
 
-    private func handle(_ event: LibraryEvent) {
+    private func handle(_ event: LibraryEvent) async {
         switch event {
+        case .attached(let user):
+            userNumber = user
+            await restore()
         case .connected(let user): connected(user)
         case .event("message", let data):
             // Events of a later server that this version cannot read are ignored.
@@ -128,7 +124,10 @@ public actor PresenceMessenger: ClientLibrary {
         case .event("messagesReset", let data):
             if let event = try? Wire.read(Wire.Reset.self, data) { reset(event.conversation) }
         case .event: break
-        case .forgotten: forget()
+        case .forgotten(let user):
+            userNumber = user
+            forget()
+        case .closed: await close()
         }
     }
 
@@ -150,7 +149,7 @@ public actor PresenceMessenger: ClientLibrary {
 
     func adopt(_ user: String) {
         own = user
-        abandon()
+        abandon(.signedOut)
         waitingLoops.publish(outbox.waiting)
         for id in messageLoops.keys { publish(id) }
     }
@@ -159,13 +158,10 @@ public actor PresenceMessenger: ClientLibrary {
         generation += 1
         (isConnected, isOwnConfirmed) = (false, false)
         own = nil
-        // Writes that were being appended while the storage was cleared may have been stored after that.
-        let ids = keptMarks.map(\.id) + outbox.entries.flatMap { [$0.id, Outbox.failureID($0.id)] }
-        if !ids.isEmpty { Task { [client] in try? await client.removeWrites(ids) } }
         outbox.removeAll()
         (unremoved, keptMarks, told) = ([], [], [:])
         forgetDevice()
-        abandon()
+        abandon(.signedOut)
         talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
         (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
         if isListKnown { listLoops.publish([]) }
@@ -174,9 +170,24 @@ public actor PresenceMessenger: ClientLibrary {
         for id in messageLoops.keys { publish(id) }
     }
 
-    /// Fails the former user's waiting calls.
-    private func abandon() {
-        let error = PresenceError(.signedOut, "the user signed out or was changed")
+    /// The app closed the client. The client has ended its calls, and closes the storage after this.
+    private func close() async {
+        generation += 1
+        (isConnected, isOwnConfirmed) = (false, false)
+        tasks.cancel()
+        abandon(.clientClosed)
+        for id in messageLoops.keys { messageLoops[id]!.finish() }
+        listLoops.finish()
+        waitingLoops.finish()
+        refusedLoops.finish()
+        typing = [:]
+        await tasks.close()
+        for upload in uploads.values { _ = await upload.result }
+        _ = await push.last?.result
+    }
+
+    /// Fails the waiting calls.
+    private func abandon(_ error: PresenceError) {
         for lane in outcomes.keys { release(lane, .refused(error)) }
         for upload in uploads.values { upload.cancel() }
         refusedLoops.publish(outbox.refused)

@@ -33,8 +33,7 @@ import Testing
         let client = OutgoingClient(mostRunning: 1, mostQueued: 1)
         async let first = client.result(servers.request("/hold"))
         await servers.heard("arrived GET /hold")
-        let asker = try LoopAsker()
-        await asker.send(client, servers.request("/status/201"))
+        let second = await client.begin(servers.request("/status/201"))
         #expect(client.numbers.queued == 1)
         guard case .overloaded(let wait)? = await client.failure(servers.request("/echo")) else {
             Issue.record("it was not refused")
@@ -43,7 +42,7 @@ import Testing
         #expect((0.1...60).contains(wait) && client.numbers.refused == 1)
         _ = try await OutgoingClient().send(servers.request("/release"))
         #expect(try await first.get().status == 200)
-        #expect(try await asker.heard(1)[0].get().status == 201)
+        #expect(try await second.value.get().status == 201)
         #expect(try await servers.count("arrived GET /echo") == 0)
         #expect(try await client.send(servers.request("/echo")).status == 200)
     }
@@ -62,12 +61,14 @@ import Testing
     @Test func `a stop aborts running and waiting requests, and all senders get a result`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient(mostRunning: 3)
-        let asker = try LoopAsker()
-        for path in ["/never", "/begun", "/slow", "/echo"] { await asker.send(client, servers.request(path)) }
+        var calls: [Task<Result<OutgoingResponse, OutgoingFailure>, Never>] = []
+        for path in ["/never", "/begun", "/slow", "/echo"] { calls.append(await client.begin(servers.request(path))) }
         for path in ["/never", "/begun", "/slow"] { await servers.heard("arrived GET \(path)") }
         client.stop()
-        let heard = await asker.heard(4)
-        #expect(heard.allSatisfy { if case .failure(.stopped) = $0 { true } else { false } }, "\(heard)")
+        for call in calls {
+            let result = await call.value
+            #expect(throws: OutgoingFailure.stopped) { try result.get() }
+        }
         await servers.heard("left /slow")
         #expect(try await servers.count("arrived GET /echo") == 0)
         #expect(await client.failure(servers.request("/echo")) == .stopped)
@@ -78,30 +79,17 @@ import Testing
     @Test func `a stop with a grace time finishes running and waiting requests first`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient(mostRunning: 1)
-        let asker = try LoopAsker()
-        for path in ["/hold", "/status/204"] { await asker.send(client, servers.request(path)) }
+        let calls = [
+            await client.begin(servers.request("/hold")), await client.begin(servers.request("/status/204")),
+        ]
         await servers.heard("arrived GET /hold")
         async let stopped: Void = onThread { client.stop(within: 30) }
         // No request is accepted while it stops.
         while await client.failure(servers.request("/status/500", within: 0.01)) != .stopped {}
         _ = try await OutgoingClient().send(servers.request("/release"))
         await stopped
-        let statuses = await asker.heard(2).map { try? $0.get().status }
-        #expect(statuses == [200, 204])
-    }
-
-    @Test func `a released client aborts its requests`() async throws {
-        let servers = try await Servers()
-        let asker = try LoopAsker()
-        var client: OutgoingClient? = OutgoingClient()
-        await asker.send(client!, servers.request("/never"))
-        await servers.heard("arrived GET /never")
-        client = nil
-        guard case .failure(.stopped)? = await asker.heard(1).first else {
-            Issue.record("it was not told")
-            return
-        }
-        await servers.heard("left /never")
+        #expect(try await calls[0].value.get().status == 200)
+        #expect(try await calls[1].value.get().status == 204)
     }
 
     private func onThread(_ work: @escaping @Sendable () -> Void) async {

@@ -125,7 +125,20 @@ extension OutgoingClient {
         do throws(OutgoingFailure) { return .success(try await send(request)) } catch { return .failure(error) }
     }
 
+    /// Makes a call in a task of its own, and returns when the client has its request.
+    func begin(_ request: OutgoingRequest) async -> Task<Result<OutgoingResponse, OutgoingFailure>, Never> {
+        let before = numbers.all
+        let task = Task { await result(request) }
+        while numbers.all == before { await Task.yield() }
+        return task
+    }
+
     func failure(_ request: OutgoingRequest) async -> OutgoingFailure? {
         if case .failure(let failure) = await result(request) { failure } else { nil }
     }
+}
+
+extension OutgoingNumbers {
+    /// The number of requests that the client was given.
+    fileprivate var all: Int { queued + running + answered + refused + cancelled + failed.values.reduce(0, +) }
 }

@@ -79,6 +79,18 @@ import Testing
         #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
     }
 
+    @Test func `a request that timed out is not repeated, which would take as long again`() async throws {
+        let requests = Counter()
+        let server = try ScriptedServer { _ in
+            _ = requests.next()
+            return .silence
+        }
+        let account = account(at: server.url, kept: Bench.kept, timeout: .milliseconds(300))
+        let error = await #expect(throws: PresenceError.self) { try await account.refresh() }
+        #expect(error?.code == .connectionLost)
+        #expect(requests.count == 1)
+    }
+
     @Test func `a server that cannot be reached did not get the request`() async throws {
         let account = account(at: URL(string: "http://127.0.0.1:\(try FreePort.find())")!, kept: Bench.kept)
         let error = await #expect(throws: PresenceError.self) { try await account.refresh() }

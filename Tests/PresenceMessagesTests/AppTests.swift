@@ -9,40 +9,14 @@ import Testing
 
 /// An app's account, client, messages and notifications live as one.
 @Suite(.timeLimit(.minutes(1))) struct AppTests {
-    private let server = MessageServer(["c1": ["ana", "bob"]])
-    private let sessions = FakeTokenStore()
+    private let scene = AppScene()
+    private var server: MessageServer { scene.server }
+    private var sessions: FakeTokenStore { scene.sessions }
 
-    /// A server of accounts: the user is the name in the e-mail, which is also the refresh token.
-    private static let transport = FakeHTTPTransport { request in
-        guard request.method == "POST" else { return HTTPResponse(status: 204) }
-        let body = try JSONSerialization.jsonObject(with: request.body ?? Data()) as? [String: Any]
-        let name = body?["email"] as? String ?? body?["refreshToken"] as? String ?? ""
-        let user = name.prefix { $0 != "@" }
-        let token = "h.\(Data(#"{"sub":"\#(user)"}"#.utf8).base64EncodedString()).s"
-        return .json(
-            #"{"user":"\#(user)","accessToken":"\#(token)","refreshToken":"\#(user)","expiresIn":3600000,"account":{"user":"\#(user)","email":"\#(user)@x.org"}}"#
-        )
-    }
-
-    private func app(_ storage: Storage = .memory()) -> PresenceApp {
-        let account = PresenceAccount(
-            url: URL(string: "https://example.org")!, store: sessions, transport: Self.transport)
-        var configuration = PresenceClient.Configuration()
-        configuration.reconnectBase = .milliseconds(2)
-        configuration.reconnectCap = .milliseconds(5)
-        configuration.followsSystem = false
-        let client = PresenceClient(
-            url: account.webSocketURL, token: account.tokenProvider(), device: Device(), configuration: configuration,
-            storage: storage, dialler: server, time: SystemTime(), random: { 0.5 })
-        return PresenceApp(account: account, client: client)
-    }
-
-    private func signIn(_ user: String, _ app: PresenceApp) async throws {
-        try await app.account.signIn(email: "\(user)@x.org", password: "correct horse")
-    }
-
+    private func app(_ storage: Storage = .memory()) -> PresenceApp { scene.app(storage) }
+    private func signIn(_ user: String, _ app: PresenceApp) async throws { try await scene.signIn(user, app) }
     private func states(_ app: PresenceApp, until isWanted: (ConnectionState) -> Bool) async {
-        for await state in app.client.connectionStates where isWanted(state) { return }
+        await scene.states(app, until: isWanted)
     }
 
     @Test func `each part has its configuration`() async {
@@ -92,7 +66,8 @@ import Testing
         await inbox.reaches { $0.user == nil }
         _ = try await app.messages.waiting.until { $0 == 0 }
         #expect(try await app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
-        await #expect(throws: PresenceError.self) { try await app.messages.send("by whom?", in: "c1") }
+        let error = await #expect(throws: PresenceError.self) { try await app.messages.send("by whom?", in: "c1") }
+        #expect(error?.code == .signedOut)
         server.isThere(true)
         try await signIn("ana", app)
         await states(app) { $0 == .live }
@@ -147,7 +122,8 @@ import Testing
         await app.close()
         // It ends.
         await loop.reaches { _ in false }
-        try await signIn("bob", app)
+        let error = await #expect(throws: PresenceError.self) { try await signIn("bob", app) }
+        #expect(error?.code == .notConnected)
         #expect(await app.client.connectionState == .closed(.clientClosed))
         await #expect(throws: PresenceError.clientClosed) { try await app.client.person("bob") }
     }

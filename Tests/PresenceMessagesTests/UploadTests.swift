@@ -222,7 +222,7 @@ import Testing
         for await _ in arrivals { break }
         await scene.client.signOut()
         #expect(await failure?.code == .signedOut)
-        #expect(await Self.failure(scene)?.code == .notConnected, "nobody's")
+        #expect(await Self.failure(scene)?.code == .signedOut, "nobody's")
     }
 
     @Test(arguments: [

@@ -35,14 +35,15 @@ extension PresenceClient {
     }
 
     /// Disconnects, deletes all data (cache, queued writes, status), and ends all sequences except
-    /// ``connectionStates``.
+    /// ``connectionStates``. Returns when the data is deleted.
     public func signOut() async {
-        _ = await runner.ask { .signOut($0) }
+        await runner.signOut()
     }
 
     /// Disconnects for good and closes the storage, whose directory another client can use once this returns. All data
     /// stays in it. Sequences end except ``connectionStates``, and later calls throw `notConnected`.
     public func close() async {
+        follower?.stop()
         await runner.close()
     }
 

@@ -39,7 +39,7 @@ public final class PresenceClient: Sendable {
 
     let runner: Runner
     private let mailbox: Mailbox
-    private let follower: SystemFollower?
+    let follower: SystemFollower?
 
     /// Creates a client. It connects on first use.
     ///

@@ -23,10 +23,12 @@ extension Engine {
     /// The app closes the client for good.
     mutating func close(_ id: CallID, at now: Moment) {
         let attempt = connectedAttempt
-        link.retire(because: .clientClosed)
+        link.retire()
         sendDisconnect()
+        emit(.cancelFetch)
         close(.clientClosed, at: now)
         endLoops()
+        emit(.tell(.closed))
         emit(completions.wait(id, forEndOf: attempt, andClearing: false, at: now.uptime))
     }
 
@@ -38,9 +40,13 @@ extension Engine {
         watchlist.removeAll()
     }
 
-    /// The account has a session again. A client that was never used still waits for its first use.
-    mutating func signIn(at now: Moment) {
+    /// The account has a session of this user. A client that was never used still waits for its first use.
+    mutating func signIn(_ user: UserID?, at now: Moment) {
+        let isOther = user != nil && [me.account, me.id].contains { $0 != nil && $0 != user }
+        if isOther { switchUser(.none, at: now) }
+        me.identify(as: user)
         isSignedOut = false
+        if isOther { return }
         switch link.phase {
         case .closed: connect(again: true, at: now)
         case .waiting: reconnect(at: now)
@@ -85,7 +91,8 @@ extension Engine {
             answer(id, .failure(error))
         }
         awaitsOwner = false
-        emit(.tell(.forgotten))
+        userNumber += 1
+        emit(.tell(.forgotten(userNumber)))
         forgetPeople(andWrites: true, at: now)
     }
 
@@ -104,6 +111,6 @@ extension Engine {
 }
 
 extension PresenceError {
-    static let signedOut = PresenceError(.signedOut, "the user signed out or was changed")
-    static let clientClosed = PresenceError(.notConnected, "the app closed the client")
+    package static let signedOut = PresenceError(.signedOut, "the user signed out or was changed")
+    package static let clientClosed = PresenceError(.notConnected, "the app closed the client")
 }

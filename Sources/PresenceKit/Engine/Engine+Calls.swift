@@ -6,6 +6,7 @@ extension Engine {
     mutating func begin(_ id: CallID, _ call: Call, at now: Moment) {
         calls.begin(id, at: now.uptime)
         if let flaw = call.flaw { return answer(id, .failure(flaw)) }
+        if case .other(let request) = call, request.user != userNumber { return answer(id, .failure(.signedOut)) }
         connect(again: false, at: now)
         switch call {
         case .get(let users): lookUp(users, id)

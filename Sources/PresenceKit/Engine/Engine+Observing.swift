@@ -41,6 +41,10 @@ extension Engine {
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
         guard awaitsOwner else { return }
         awaitsOwner = false
+        if let account = me.account, let owner, owner != account {
+            forgetRecalled(at: now)
+            return emit(.storeOwner(account.string))
+        }
         me.recall(owner, writes, at: now)
         observeMe(at: now)
     }

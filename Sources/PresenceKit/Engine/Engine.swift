@@ -55,6 +55,7 @@ struct Engine: Sendable {
     var awaitsOwner = true
     /// From a sign-out until the app connects again or changes the user: calls fail.
     var isSignedOut = false
+    var userNumber: UserNumber = 0
     /// Requests larger than the server accepts; they are rejected when the turn ends.
     private var oversized: [(request: Request, error: PresenceError)] = []
     private var loggedStamp: UInt64 = 1
@@ -81,7 +82,7 @@ struct Engine: Sendable {
             isSignedOut = false
             connect(again: true, at: now)
         case .use: connect(again: false, at: now)
-        case .signedIn: signIn(at: now)
+        case .signedIn(let user): signIn(user, at: now)
         case .reconnect: reconnect(at: now)
         case .network(let isThere): network(isThere, at: now)
         case .background: background()

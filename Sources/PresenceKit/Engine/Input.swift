@@ -9,8 +9,9 @@ enum Input: Sendable {
     case connect
     /// An operation needs a connection: connect, unless the client is closed.
     case use
-    /// The user signed in to their account: a closed client opens again and a new token is fetched.
-    case signedIn
+    /// This user signed in to their account: a closed client opens again, a new token is fetched, and another user's data
+    /// is dropped.
+    case signedIn(UserID?)
     /// The network changed: replace the connection at once.
     case reconnect
     /// Whether there is a network, according to the system.

@@ -49,7 +49,9 @@ package struct HTTPServer: Sendable {
     ) async throws -> HTTPResponse {
         do {
             return try await sendOnce(request, token, progress)
-        } catch Failure.unanswered(let failure) where failure.wasSent && request.isRepeatable {
+        } catch Failure.unanswered(let failure)
+            where failure.wasSent && !failure.isTimeout && request.isRepeatable
+        {
             // The server may have closed the kept-alive connection in the meantime.
             try Task.checkCancellation()
             return try await sendOnce(request, token, progress)

@@ -63,11 +63,14 @@ package struct HTTPFailure: Error, Hashable, Sendable {
     package var message: String
     /// Whether the request may have reached the server.
     package var wasSent: Bool
+    /// Whether the server was silent until the timeout, so that a repetition would most likely wait as long.
+    package var isTimeout: Bool
 
     /// Creates a failure with a reason and whether the request may have reached the server.
-    package init(_ message: String, wasSent: Bool) {
+    package init(_ message: String, wasSent: Bool, isTimeout: Bool = false) {
         self.message = message
         self.wasSent = wasSent
+        self.isTimeout = isTimeout
     }
 }
 

@@ -158,6 +158,7 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
         default: wasSent = true
         }
         // The error's description would contain the URL, so only the code is used.
-        return HTTPFailure("URLError \(error.code.rawValue)", wasSent: wasSent)
+        return HTTPFailure(
+            "URLError \(error.code.rawValue)", wasSent: wasSent, isTimeout: error.code == .timedOut)
     }
 }

@@ -7,16 +7,16 @@ import PresenceProtocol
 /// then belongs to the same turn. While the client is connected or waiting to be, the runner is retained by the tasks
 /// that carry events to it; `.abandon` ends that.
 actor Runner {
-    private var engine: Engine
+    var engine: Engine
     let url: URL
     private let dialler: any Dialler
-    private let time: any Timekeeper
+    let time: any Timekeeper
     let storage: Storage
     let logger: PresenceLogger?
     private let mailbox: Mailbox
     private let listeners: [String: PresenceClient.EventListener]
-    private var libraries: [PresenceClient.LibraryListener] = []
-    private var provideToken: PresenceClient.TokenProvider
+    var libraries: [PresenceClient.LibraryListener] = []
+    private(set) var provideToken: PresenceClient.TokenProvider
 
     private var transport: (attempt: Attempt, connection: any Transport)?
     /// The app's tasks that wait for a result.
@@ -25,7 +25,9 @@ actor Runner {
     private var looking: [ObserverID: [CheckedContinuation<Void, Never>]] = [:]
     private var (lastCall, lastObserver): (UInt64, UInt64) = (0, 0)
     /// The last storage operation; the next one waits for it.
-    private var lastOperation: Task<Void, Never>?
+    private(set) var lastOperation: Task<Void, Never>?
+    /// The last report to the libraries; the next one waits for it.
+    var lastReport: Task<Void, Never>?
     /// Reads the storage of an earlier process; started by the first input.
     private var recalling: Task<Void, Never>?
     /// Calls the token provider.
@@ -53,9 +55,14 @@ actor Runner {
 
     /// Reads the engine's current state, after handling all posted inputs.
     func inspect<Value: Sendable>(_ read: @Sendable (borrowing Engine) -> Value) async -> Value {
+        await recalled()
+        return read(engine)
+    }
+
+    /// Waits until the storage of an earlier process was read.
+    func recalled() async {
         handlePosted()
         await recalling?.value
-        return read(engine)
     }
 
     /// See ``Engine/isBusy``.
@@ -66,12 +73,6 @@ actor Runner {
 
     /// The uptime at which anything last arrived from the server.
     var lastHeard: Duration { engine.link.heartbeat.lastHeard }
-
-    /// Reports events to an attached library, beginning with the current connection.
-    func attach(_ listener: @escaping PresenceClient.LibraryListener) {
-        libraries.append(listener)
-        if engine.link.isConnected, let user = engine.me.id { listener(.connected(user: user.string)) }
-    }
 
     // MARK: Inputs
 
@@ -120,6 +121,12 @@ actor Runner {
     func switchUser(_ token: @escaping PresenceClient.TokenProvider) async {
         provideToken = token
         _ = await ask { .switchUser($0) }
+        await settle()
+    }
+
+    func signOut() async {
+        _ = await ask { .signOut($0) }
+        await settle()
     }
 
     private func run(_ input: Input) {
@@ -222,8 +229,8 @@ actor Runner {
         case .removeWrites(let ids): removeWrites(ids)
         case .handOver(let type, let bytes):
             listeners[type]?(Data(bytes))
-            libraries.forEach { $0(.event(type: type, Data(bytes))) }
-        case .tell(let event): libraries.forEach { $0(event) }
+            report(.event(type: type, Data(bytes)), to: libraries)
+        case .tell(let event): report(event, to: libraries)
         case .storeOwner(let user): storeOwner(user)
         case .log(let level, let message): logger?.log(level, message)
         }
@@ -252,7 +259,7 @@ actor Runner {
         }
     }
 
-    private static func token(of provider: PresenceClient.TokenProvider) async -> Result<String, PresenceError> {
+    static func token(of provider: PresenceClient.TokenProvider) async -> Result<String, PresenceError> {
         do {
             return .success(try await provider())
         } catch let error as PresenceError where error.code != .unauthorized || error.reason == nil {
@@ -261,28 +268,6 @@ actor Runner {
             // A rejection of a request of accounts, which has a reason, counts too: the account may sign in again.
             return .failure(PresenceError(.tokenUnavailable, "the token provider threw: \(error)"))
         }
-    }
-
-    /// Returns the connection's token, or another token if there is no connection or its token equals `refused`. A
-    /// provider that exceeds the timeout is given up.
-    func token(insteadOf refused: String?) async -> Result<String, PresenceError> {
-        if let held = engine.link.token, held != refused { return .success(held) }
-        let (limit, until) = (engine.link.tokenTimeout, time.now.uptime + engine.link.tokenTimeout)
-        let (results, first) = AsyncStream.makeStream(of: Result<String, PresenceError>.self)
-        let fetch = Task { [provideToken, isNew = refused != nil] in
-            first.yield(await PresenceClient.$wantsNewToken.withValue(isNew) { await Self.token(of: provideToken) })
-        }
-        let wait = Task { [time] in
-            try await time.sleep(until: until)
-            first.yield(
-                .failure(PresenceError(.tokenUnavailable, "the token provider did not answer within \(limit)")))
-        }
-        defer {
-            fetch.cancel()
-            wait.cancel()
-        }
-        for await result in results { return result }
-        return .failure(PresenceError(.cancelled, "the call was cancelled"))
     }
 
     private func dial(_ attempt: Attempt) {

@@ -20,7 +20,7 @@
         #else
             names = (NSApplication.didHideNotification, NSApplication.didUnhideNotification)
         #endif
-        // Unsafe: the tokens are not Sendable. They are only passed back to the center, once.
+        // Unsafe: the tokens are not Sendable. They are only passed back to the center.
         nonisolated(unsafe) let tokens = [
             center.addObserver(forName: names.background, object: nil, queue: nil) { _ in
                 post(.background)

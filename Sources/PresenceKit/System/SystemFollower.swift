@@ -1,7 +1,8 @@
-/// Observes the app's scenes and the device's network on behalf of a client, for the lifetime of this object. Does
+/// Observes the app's scenes and the device's network on behalf of a client, until it is stopped or released. Does
 /// nothing on systems that report neither.
 final class SystemFollower: Sendable {
-    private let stop: @Sendable () -> Void
+    /// May be called again.
+    let stop: @Sendable () -> Void
 
     /// - Parameters:
     ///   - post: called from any thread.

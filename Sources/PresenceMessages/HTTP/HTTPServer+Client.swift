@@ -8,14 +8,14 @@ extension HTTPServer {
     /// - Returns: the response, and the token that was accepted.
     /// - Throws: `PresenceError`, or `CancellationError`.
     func send(
-        _ request: Request, of client: PresenceClient, as user: String, with token: String,
+        _ request: Request, as user: RequestUser, with token: String,
         progress: (@Sendable (Int) -> Void)? = nil
     ) async throws -> (response: HTTPResponse, token: String) {
         do {
             do {
                 return (try await send(request, token: token, progress: progress), token)
             } catch Failure.refused(let refusal) where refusal.status == 401 {
-                let other = try await client.token(of: user, insteadOf: token)
+                let other = try await user.token(insteadOf: token)
                 guard other != token else { throw Failure.refused(refusal) }
                 return (try await send(request, token: other, progress: progress), other)
             }
@@ -25,20 +25,25 @@ extension HTTPServer {
     }
 }
 
-extension PresenceClient {
+/// The user who makes HTTP requests.
+struct RequestUser: Sendable {
+    let client: PresenceClient
+    let id: String
+    let number: UserNumber
+
     /// Returns a token, and checks that it is this user's if it names its user.
     ///
     /// - Throws: `PresenceError`, `signedOut` for another user's; `CancellationError`.
-    func token(of user: String, insteadOf refused: String? = nil) async throws -> String {
+    func token(insteadOf refused: String? = nil) async throws -> String {
         let token: String
-        do {
-            token = try await self.token(insteadOf: refused)
+        do throws(PresenceError) {
+            token = try await client.token(of: number, insteadOf: refused)
         } catch {
             throw error.thrown
         }
         try Task.checkCancellation()
-        if let named = Self.user(of: token), !named.utf8.elementsEqual(user.utf8) {
-            throw PresenceError(.signedOut, "the user signed out or was changed")
+        if let named = PresenceClient.user(of: token), !named.utf8.elementsEqual(id.utf8) {
+            throw PresenceError.signedOut
         }
         return token
     }

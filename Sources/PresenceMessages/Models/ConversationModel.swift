@@ -115,15 +115,7 @@ public final class ConversationModel {
     }
 
     /// The fault of the text, as a text for users; `nil` for an empty field.
-    public var textError: String? {
-        guard !trimmed.isEmpty else { return nil }
-        do {
-            try MessageRule.check(text: trimmed)
-            return nil
-        } catch {
-            return error.message
-        }
-    }
+    public var textError: String? { trimmed.isEmpty ? nil : MessageRule.fault(in: trimmed) }
 
     /// Whether ``send()`` has something to send: a valid text that differs from that of the edited message, or uploaded
     /// files with or without a text.

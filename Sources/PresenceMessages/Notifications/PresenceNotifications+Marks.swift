@@ -88,15 +88,16 @@ extension PresenceNotifications {
         waiting.append(entry)
         publish()
         do {
-            try await client.keep(try entry.write(at: Date()))
+            try await client.keep(try entry.write(at: Date()), of: userNumber)
         } catch {
             waiting.removeAll { $0.id == entry.id }
             publish()
+            if let error = error as? PresenceError, error.code == .signedOut { throw error }
             throw PresenceError(.storageFailed, "a mark cannot be stored: \(error)")
         }
         guard let place = waiting.firstIndex(where: { $0.id == entry.id }) else {
             try? await client.removeWrites([entry.id])
-            throw PresenceError(.signedOut, "the user signed out or was changed")
+            throw PresenceError.signedOut
         }
         waiting[place].isStored = true
         pump()
@@ -108,10 +109,12 @@ extension PresenceNotifications {
         guard isConnected else { return client.beginConnecting() }
         guard !isMarking else { return }
         isMarking = true
-        Task {
+        run { notifications in
             var faults = 0
-            while self.isConnected, let batch = self.batch(), await self.send(batch, faults: &faults) {}
-            self.isMarking = false
+            while notifications.isConnected, let batch = notifications.batch(),
+                await notifications.send(batch, faults: &faults)
+            {}
+            notifications.isMarking = false
         }
     }
 
@@ -135,7 +138,7 @@ extension PresenceNotifications {
         let ids = batch.map(\.id)
         let marks = batch.reduce(into: Ask.NotificationMarks()) { $0.add($1.marks) }
         do throws(PresenceError) {
-            let counts = try await client.ask("markNotifications", marks, Wire.Notified.self)
+            let counts = try await ask("markNotifications", marks, Wire.Notified.self)
             faults = 0
             // Sent again on the new connection.
             guard asked == generation else { return true }

@@ -16,12 +16,13 @@ import PresenceKit
 public actor PresenceNotifications: ClientLibrary {
     nonisolated let client: PresenceClient
     let clock: any Clock<Duration>
-    private nonisolated let events: AsyncStream<LibraryEvent>.Continuation
+    nonisolated let tasks = ClosableTasks()
     var isRestored = false
     var restorations: [CheckedContinuation<Void, Never>] = []
 
     var own: String?
     var isOwnConfirmed = false
+    private(set) var userNumber: UserNumber = 0
     var generation = 0
     var isConnected = false
 
@@ -42,16 +43,8 @@ public actor PresenceNotifications: ClientLibrary {
     public init(_ client: PresenceClient, clock: any Clock<Duration> = ContinuousClock()) {
         self.client = client
         self.clock = clock
-        let (stream, events) = AsyncStream.makeStream(of: LibraryEvent.self)
-        self.events = events
-        Task { [weak self] in
-            await self?.restore()
-            await client.attach { events.yield($0) }
-            for await event in stream { await self?.handle(event) }
-        }
+        Task { [weak self] in await client.attach { [weak self] in await self?.handle($0) } }
     }
-
-    deinit { events.finish() }
 
     private func restore() async {
         if let kept = try? await client.keptWrites(ofKinds: [WaitingMarks.kind]) {
@@ -64,16 +57,30 @@ public actor PresenceNotifications: ClientLibrary {
 
     // MARK: Events
 
-    private func handle(_ event: LibraryEvent) {
+    private func handle(_ event: LibraryEvent) async {
         switch event {
+        case .attached(let user):
+            userNumber = user
+            await restore()
         case .connected(let user): connected(user)
         case .event("notification", let data), .event("notificationCounts", let data):
             guard isWanted, let event = try? Wire.read(Wire.Notified.self, data) else { return }
             held.heard(event)
             publish()
         case .event: break
-        case .forgotten: forget()
+        case .forgotten(let user):
+            userNumber = user
+            forget()
+        case .closed: await close()
         }
+    }
+
+    private func close() async {
+        generation += 1
+        (isConnected, isOwnConfirmed) = (false, false)
+        tasks.cancel()
+        loops.finish()
+        await tasks.close()
     }
 
     private func connected(_ user: String) {
@@ -108,6 +115,7 @@ public actor PresenceNotifications: ClientLibrary {
 
     private func begin(_ id: UUID, _ loop: AsyncStream<NotificationInbox>.Continuation) async {
         await restored()
+        guard !tasks.isClosed else { return loop.finish() }
         loops.add(id, loop, held.isKnown ? shown : nil)
         client.beginConnecting()
         want()
@@ -125,13 +133,13 @@ public actor PresenceNotifications: ClientLibrary {
     private func subscribe() {
         guard isConnected, !isSubscribing else { return }
         isSubscribing = true
-        Task {
-            var asked = self.generation
+        run { notifications in
+            var asked = notifications.generation
             repeat {
-                asked = self.generation
-                await self.askForList()
-            } while self.isConnected && asked != self.generation
-            self.isSubscribing = false
+                asked = notifications.generation
+                await notifications.askForList()
+            } while notifications.isConnected && asked != notifications.generation
+            notifications.isSubscribing = false
         }
     }
 
@@ -140,7 +148,7 @@ public actor PresenceNotifications: ClientLibrary {
         while true {
             let asked = generation
             do throws(PresenceError) {
-                let parts: [Data] = try await client.ask("subscribe", Ask.Notifications())
+                let parts: [Data] = try await ask("subscribe", Ask.Notifications())
                 let answers = try parts.map { (data) throws(PresenceError) in
                     try Wire.read(Wire.SubscribedToNotifications.self, data)
                 }
@@ -175,9 +183,11 @@ public actor PresenceNotifications: ClientLibrary {
     @discardableResult
     public func loadEarlier(limit: Int = 50) async throws -> Bool {
         // A page is read again if something changed while it was read, with a limit of attempts.
+        await restored()
+        let user = userNumber
         for _ in 0..<10 where held.hasEarlier {
-            let page = try await client.call(
-                "getNotifications", Ask.NotificationPage(before: held.oldest, limit: limit), Wire.Notified.self)
+            let asked = Ask.NotificationPage(before: held.oldest, limit: limit)
+            let page = try await call("getNotifications", asked, Wire.Notified.self, of: user)
             guard held.isLive else { break }
             guard held.apply(page: page) else { continue }
             publish()

@@ -54,7 +54,7 @@ extension PresenceMessenger {
         let former = keptMarks.filter { $0.owner == owner && mark.covers($0.mark) }.map(\.id)
         keptMarks.append(entry)
         do {
-            try await client.keep(try entry.write(at: Date()))
+            try await client.keep(try entry.write(at: Date()), of: userNumber)
         } catch {
             return keptMarks.removeAll { $0.id == entry.id }
         }
@@ -85,7 +85,7 @@ extension PresenceMessenger {
         let ids = keptMarks.filter { $0.mark.conversation == conversation }.map(\.id)
         guard !ids.isEmpty else { return }
         keptMarks.removeAll { ids.contains($0.id) }
-        Task { await self.removeStored(ids) }
+        run { await $0.removeStored(ids) }
     }
 
     private func drop(_ ids: [String]) async {

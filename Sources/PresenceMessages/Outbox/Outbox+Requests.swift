@@ -20,11 +20,11 @@ extension Ask.Send {
     }
 }
 
-extension PresenceClient {
+extension PresenceMessenger {
     /// Makes a change; repeating it has no effect.
     ///
     /// - Returns: the changed message, if the change is one of a message.
-    func make(_ change: MessageChange) async throws(PresenceError) -> Wire.Message? {
+    func send(_ change: MessageChange) async throws(PresenceError) -> Wire.Message? {
         let conversation = change.conversationId
         switch change.kind {
         case .edit(let message, let text):

@@ -14,8 +14,7 @@ struct PushRegistration {
     var told: (device: PushDevice, token: String, taken: String)?
     /// The last request; the next one waits for it.
     var last: Task<Bool, any Error>?
-    /// The next attempt, and the number of failures in a row.
-    var retry: Task<Void, Never>?
+    /// The number of failures in a row.
     var failures = 0
 
     enum Wish: Hashable {
@@ -93,7 +92,10 @@ extension PresenceMessenger {
     private func telling() -> Task<Bool, any Error> {
         let telling = Task { [former = push.last] in
             _ = await former?.result
-            return try await sendDevice()
+            guard let isTold = try await tasks.run({ try await self.sendDevice() }) else {
+                throw PresenceError.clientClosed
+            }
+            return isTold
         }
         push.last = telling
         return telling
@@ -103,11 +105,11 @@ extension PresenceMessenger {
         guard let wish = push.wish else { return true }
         let (asked, number) = (generation, push.number)
         do {
-            let user = try await ownUser()
-            let token = try await client.token(of: user)
+            let user = RequestUser(client: client, id: try await ownUser(), number: userNumber)
+            let token = try await user.token()
             if !push.isDue, let told = push.told, wish == .pushes(told.device), told.token == token { return true }
-            let taken = try await server.send(HTTPServer.Request(wish), of: client, as: user, with: token).token
-            guard own == user else {
+            let taken = try await server.send(HTTPServer.Request(wish), as: user, with: token).token
+            guard userNumber == user.number, own == user.id else {
                 if wish != .noPushes { remove(with: taken) }
                 return false
             }
@@ -119,7 +121,7 @@ extension PresenceMessenger {
                 if number == push.number { push.wish = nil }
             }
             return true
-        } catch let error as PresenceError where error.isPassing {
+        } catch let error as PresenceError where error.isPassing && !tasks.isClosed {
             sendDeviceAgain(after: error, asked, number)
             return false
         } catch {
@@ -135,8 +137,7 @@ extension PresenceMessenger {
         else { return }
         push.failures += 1
         let delay = max(error.delay, min(PushRegistration.longestDelay, .seconds(1 << min(push.failures, 10))))
-        push.retry?.cancel()
-        push.retry = Task { [weak self, clock] in
+        tasks.start { [weak self, clock] in
             guard (try? await clock.sleep(for: delay)) != nil else { return }
             await self?.retryDevice(asked, number)
         }

@@ -18,6 +18,11 @@ struct Loops<Element: Sendable & Equatable> {
 
     mutating func remove(_ id: UUID) { loops[id] = nil }
 
+    mutating func finish() {
+        for loop in loops.values { loop.finish() }
+        loops = [:]
+    }
+
     mutating func publish(_ element: Element) {
         guard element != last else { return }
         last = element

@@ -42,13 +42,13 @@ extension PresenceMessenger {
             throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
         }
         try file.check()
-        let user = try await ownUser()
+        let user = RequestUser(client: client, id: try await ownUser(), number: userNumber)
         let server = server
-        let upload = Task { [turns, client, clock] in
+        let upload = Task { [turns, clock] in
             try await turns.run {
                 // The file may have changed while other files were uploaded.
                 let size = Double(try file.check())
-                let body = try await server.post(file, to: conversation, of: client, as: user, clock) { sent in
+                let body = try await server.post(file, to: conversation, as: user, clock) { sent in
                     progress(min(1, Double(sent) / size))
                 }
                 return try Wire.read(Wire.Uploaded.self, body).attachment
@@ -63,12 +63,13 @@ extension PresenceMessenger {
         }
         uploads[id] = nil
         try Task.checkCancellation()
-        guard own == user else { throw PresenceError(.signedOut, "the user signed out or was changed") }
+        if tasks.isClosed { throw PresenceError.clientClosed }
+        guard userNumber == user.number, own == user.id else { throw PresenceError.signedOut }
         do {
             return MessageAttachment(try result.get())
         } catch is CancellationError {
             // Not cancelled by this task: the user signed out, and may have signed in again.
-            throw PresenceError(.signedOut, "the user signed out or was changed")
+            throw PresenceError.signedOut
         }
     }
 
@@ -77,7 +78,8 @@ extension PresenceMessenger {
         let transport = transport ?? URLSessionHTTPTransport()
         self.transport = transport
         return HTTPServer(
-            url: configuration.url ?? Self.server(of: client.webSocketURL), transport: transport,
+            url: configuration.url ?? Self.server(of: client.webSocketURL),
+            transport: ClosableTransport(transport, tasks),
             timeout: configuration.uploadTimeout)
     }
 
@@ -98,22 +100,22 @@ extension HTTPServer {
     ///
     /// - Throws: `PresenceError`, or `CancellationError`.
     fileprivate func post(
-        _ file: AttachmentFile, to conversation: String, of client: PresenceClient, as user: String,
-        _ clock: any Clock<Duration>, progress: @escaping @Sendable (Int) -> Void
+        _ file: AttachmentFile, to conversation: String, as user: RequestUser, _ clock: any Clock<Duration>,
+        progress: @escaping @Sendable (Int) -> Void
     ) async throws -> Data {
         for _ in 1...5 {
             do {
-                return try await postOnce(file, to: conversation, of: client, as: user, progress: progress)
+                return try await postOnce(file, to: conversation, as: user, progress: progress)
             } catch let error as PresenceError where error.code == .rateLimited {
                 guard let delay = error.retryAfter, delay <= .seconds(2) else { throw error }
                 try await clock.sleep(for: delay)
             }
         }
-        return try await postOnce(file, to: conversation, of: client, as: user, progress: progress)
+        return try await postOnce(file, to: conversation, as: user, progress: progress)
     }
 
     private func postOnce(
-        _ file: AttachmentFile, to conversation: String, of client: PresenceClient, as user: String,
+        _ file: AttachmentFile, to conversation: String, as user: RequestUser,
         progress: @escaping @Sendable (Int) -> Void
     ) async throws -> Data {
         var path = "v1/conversations/\(Self.escaped(conversation))/attachments"
@@ -125,7 +127,7 @@ extension HTTPServer {
         case .data(let data): request.body = data
         case .file(let url): request.bodyFile = url.resolvingSymlinksInPath()
         }
-        let token = try await client.token(of: user)
-        return try await send(request, of: client, as: user, with: token, progress: progress).response.body
+        let token = try await user.token()
+        return try await send(request, as: user, with: token, progress: progress).response.body
     }
 }

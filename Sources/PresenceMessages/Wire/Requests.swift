@@ -82,38 +82,3 @@ enum Ask {
         var remove: [String]
     }
 }
-
-extension PresenceClient {
-    /// Sends a request and returns the parts of the reply.
-    func ask(_ type: String, _ members: some Encodable) async throws(PresenceError) -> [Data] {
-        let encoded: Data
-        do {
-            encoded = try JSONEncoder().encode(members)
-        } catch {
-            throw PresenceError(.badRequest, "\(type) cannot be written: \(error)")
-        }
-        return try await ask(type: type, members: encoded)
-    }
-
-    /// Sends a request and returns its reply, which has one part.
-    func ask<Answer: Decodable>(
-        _ type: String, _ members: some Encodable, _ answer: Answer.Type
-    ) async throws(PresenceError) -> Answer {
-        let parts: [Data] = try await ask(type, members)
-        return try Wire.read(answer, parts.first ?? Data())
-    }
-
-    // MARK: Calls of the app
-
-    /// Sends a request for a call of the app, which throws `CancellationError` if it is cancelled.
-    func call(_ type: String, _ members: some Encodable) async throws -> [Data] {
-        do throws(PresenceError) { return try await ask(type, members) } catch { throw error.thrown }
-    }
-
-    /// Sends a request for a call of the app and returns its reply, which has one part.
-    func call<Answer: Decodable>(
-        _ type: String, _ members: some Encodable, _ answer: Answer.Type
-    ) async throws -> Answer {
-        do throws(PresenceError) { return try await ask(type, members, answer) } catch { throw error.thrown }
-    }
-}

@@ -108,7 +108,7 @@ import Testing
         await account.end(access: "a-token")
         client.connect()
         await states { if case .reconnecting = $0 { true } else { false } }
-        let error = await #expect(throws: PresenceError.self) { try await client.token() }
+        let error = await #expect(throws: PresenceError.self) { try await client.token(of: 0) }
         #expect(error?.code == .notConnected)
         #expect(error?.localizedDescription == "There is no connection to the server.")
     }

@@ -221,4 +221,17 @@ import Testing
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 6, displayName: "Ana")))
         #expect(bench.engine.nextMe(loop)?.profile?.displayName == "Newest")
     }
+
+    @Test(arguments: [("ana", false), ("ana", true), ("eve", false), ("eve", true)])
+    mutating func `a sign-in keeps the storage's data for its owner only, whichever is known first`(
+        user: String, signsInFirst: Bool
+    ) {
+        let write = QueuedWrite(Self.name, id: "1", owner: "ana", at: bench.now.wall)
+        (bench.owner, bench.writes) = ("ana", [write])
+        let inputs: [Input] = [.recalled("ana", [write]), .signedIn(UserID(user))]
+        for input in signsInFirst ? inputs.reversed() : inputs { bench.handle(input) }
+        let isOwner = user == "ana"
+        #expect(bench.writes.map(\.id) == (isOwner ? ["1"] : []))
+        #expect(bench.engine.me.id == (isOwner ? "ana" : nil) && bench.engine.me.writer?.string == user)
+    }
 }

@@ -168,7 +168,7 @@ import Testing
             await model.send()
         }
         model.text = String(repeating: "x", count: 5_001)
-        #expect(!model.canSend && model.textError == "text must be at most 5000 characters long")
+        #expect(!model.canSend && model.textError == "A message must be 5000 characters or less")
         await model.send()
         #expect(fake.calls.isEmpty)
         model.text = " trimmed\n"

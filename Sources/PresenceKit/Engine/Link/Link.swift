@@ -68,10 +68,11 @@ struct Link: Sendable {
     /// Whether an attempt failed since the last connection that lasted.
     var hasFailed: Bool { reconnection.failures > 0 }
 
-    /// No attempt makes sense any more.
-    mutating func retire(because error: PresenceError) {
-        flaw = error
-    }
+    /// Whether the app closed the client.
+    var isRetired: Bool { flaw == .clientClosed }
+
+    /// The app closes the client: no attempt makes sense any more.
+    mutating func retire() { flaw = .clientClosed }
 
     // MARK: Connecting
 

@@ -4,6 +4,8 @@ import PresenceProtocol
 /// A request of a type that this library does not know. An attached library made it and reads the reply.
 struct OtherRequest: Hashable, Sendable {
     let type: String
+    /// The user whose request it is.
+    let user: UserNumber
     /// A JSON object.
     let members: Data
 
@@ -17,12 +19,20 @@ struct OtherRequest: Hashable, Sendable {
     }
 }
 
+/// The number of a client's user, incremented whenever a user's data is dropped: by a sign-out or a change of user. A
+/// library may notice that later than the client; by this number the client recognizes a former user's request.
+package typealias UserNumber = Int
+
 /// An event for attached libraries, in the order in which they happen.
 package enum LibraryEvent: Hashable, Sendable {
+    /// The library is attached, and makes its requests with this number until the user changes.
+    case attached(UserNumber)
     /// There is a new connection, of this user. Subscriptions of earlier connections no longer exist.
     case connected(user: String)
     /// An event of the server, as raw bytes.
     case event(type: String, Data)
-    /// The user signed out or changed: the library must drop the user's data. The queue of writes is already deleted.
-    case forgotten
+    /// The user signed out or changed: the library must drop the user's data, and makes its requests with this number.
+    case forgotten(UserNumber)
+    /// The app closed the client for good: the library must end its loops and tasks.
+    case closed
 }

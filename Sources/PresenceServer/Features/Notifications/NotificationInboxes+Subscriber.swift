@@ -3,10 +3,9 @@ import PresenceProtocol
 
 extension NotificationInboxes {
     /// A connection that watches.
-    final class Subscriber {
+    final class Subscriber: OwnSubscriber {
         let connection: Connection
         let user: UserID
-        /// Whether its subscription has been answered: until then nothing is written to it.
         var isReady = false
         /// Its place once `frames` are written.
         var told = Place()

@@ -13,8 +13,8 @@ final class NotificationInboxes {
     private var message: OwnMessages = []
     private var retry: DeadlineKind!
     private var catchUps: MetricCounter!
-    private var users: [UserID: [Subscriber]] = [:]
-    /// The most bytes of frames that are kept for one connection.
+    private var users = OwnSubscribers<Subscriber>()
+    /// Bytes of frames that one connection keeps.
     private static let mostBytes = 64 * 1024
     /// This many of the newest notifications are shown, and all unseen ones.
     static let shown = 50
@@ -36,10 +36,10 @@ final class NotificationInboxes {
         }
         registry.gauge(
             "notification_inboxes", help: "connections that watch their user's notifications"
-        ) { [unowned self] in users.values.reduce(0) { $0 + $1.count } }
+        ) { [unowned self] in users.count }
         registry.gauge(
             "notification_bytes", help: "bytes of notifications kept for connections that do not take them"
-        ) { [unowned self] in users.values.joined().reduce(0) { $0 + $1.bytes } }
+        ) { [unowned self] in users.all.reduce(0) { $0 + $1.bytes } }
         catchUps = registry.counter(
             "notification_catchups_total",
             help: "times that a connection was behind its user's notifications, and they were read for it")
@@ -49,40 +49,22 @@ final class NotificationInboxes {
 
     /// From now on changes are noted for the connection; they are written once it is `ready`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
-        users[user]?.removeAll { $0.connection.isClosed }
         let subscriber = Subscriber(connection, user, shard.outboxes)
-        users[user, default: []].append(subscriber)
+        users.begin(subscriber)
         return subscriber
     }
 
     /// Answers the subscription with this reading.
     func ready(_ subscriber: Subscriber, _ reading: NotificationReading) {
-        guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
-        // The subscription replaces an earlier one of the connection.
-        unsubscribe(subscriber.connection)
-        subscriber.isReady = true
+        guard users.ready(subscriber) else { return }
         subscriber.told = Place(version: reading.counts.version, seq: reading.last)
         subscriber.written = subscriber.told
         mark(subscriber)
     }
 
-    /// The subscription was refused.
-    func cancel(_ subscriber: Subscriber) {
-        if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
-    }
-
-    /// A subscriber that is not ready belongs to a later request, so it stays.
-    func unsubscribe(_ connection: Connection) {
-        guard let user = connection.session?.user.id else { return }
-        remove(user) { $0.connection === connection && $0.isReady }
-    }
-
-    func ended(_ session: Session) { remove(session.user.id) { $0.connection.isClosed } }
-
-    private func remove(_ user: UserID, where isGone: (Subscriber) -> Bool) {
-        users[user]?.removeAll(where: isGone)
-        if users[user]?.isEmpty == true { users[user] = nil }
-    }
+    func cancel(_ subscriber: Subscriber) { users.cancel(subscriber) }
+    func unsubscribe(_ connection: Connection) { users.unsubscribe(connection) }
+    func ended(_ session: Session) { users.ended(session) }
 
     /// Reads a user's notifications.
     ///
@@ -156,18 +138,12 @@ final class NotificationInboxes {
         mark(subscriber)
     }
 
-    /// Too much output waits: from now on the connections with most output are behind.
-    ///
-    /// - Returns: The number of freed bytes.
+    /// Too much output waits: the connections with most are behind from now on.
     private func letGo(_ excess: Int) -> Int {
-        var freed = 0
-        for subscriber in users.values.joined().filter({ $0.bytes > 0 }).sorted(by: { $0.bytes > $1.bytes }) {
-            guard freed < excess else { break }
-            freed += subscriber.bytes
+        users.letGo(excess) { subscriber in
             subscriber.fallBehind(subscriber.told.version)
             mark(subscriber)
         }
-        return freed
     }
 
     /// A request of the connection was not answered, but may have been carried out: its event was not written.
@@ -189,9 +165,7 @@ final class NotificationInboxes {
 
     /// Called when the connection accepts data.
     private func frames(for connection: Connection) -> [UInt8] {
-        guard let user = connection.session?.user.id,
-            let subscriber = users[user]?.first(where: { $0.connection === connection && $0.isReady })
-        else { return [] }
+        guard let subscriber = users[connection] else { return [] }
         let frames = Array(subscriber.frames.joined())
         (subscriber.frames, subscriber.bytes, subscriber.written) = ([], 0, subscriber.told)
         if subscriber.isBehind { catchUp(subscriber, isTaking: true) { _ in } }
@@ -245,7 +219,7 @@ final class NotificationInboxes {
     /// Events may have been missed.
     func reload(done: @escaping (RedisFailure?) -> Void) {
         var failure: RedisFailure?
-        BoundedConcurrency(users.values.joined().filter { !$0.connection.isClosed }, window: 64) {
+        BoundedConcurrency(users.all.filter { !$0.connection.isClosed }, window: 64) {
             [self] subscriber, next in
             subscriber.isInDoubt = true
             guard failure == nil, subscriber.isReady else { return next() }

@@ -7,7 +7,7 @@ import Testing
 /// Requests of types that only an attached library knows.
 struct OtherRequestTests {
     private var bench = Bench()
-    private let request = OtherRequest(type: "send", members: Data(#"{"conversation":"c1"}"#.utf8))
+    private let request = OtherRequest(type: "send", user: 0, members: Data(#"{"conversation":"c1"}"#.utf8))
 
     private static func text(_ bytes: [UInt8]) -> String { String(decoding: bytes, as: UTF8.self) }
 
@@ -37,7 +37,7 @@ struct OtherRequestTests {
 
     @Test func `a request has its type, its id and its members`() {
         #expect(Self.text(request.encoded(id: 7)) == #"{"type":"send","id":7,"conversation":"c1"}"#)
-        let empty = OtherRequest(type: "ask", members: Data("{}".utf8))
+        let empty = OtherRequest(type: "ask", user: 0, members: Data("{}".utf8))
         #expect(Self.text(empty.encoded(id: 8)) == #"{"type":"ask","id":8}"#)
     }
 
@@ -138,6 +138,21 @@ struct OtherRequestTests {
         #expect(sent().contains { $0.contains("\"send\"") })
     }
 
+    @Test(arguments: [false, true])
+    mutating func `a request of a former user that arrives later is refused, also without a connection`(
+        isConnected: Bool
+    ) {
+        bench.connect()
+        if isConnected {
+            bench.switchUser()
+            bench.connect(user: "eve")
+        } else {
+            bench.signOut()
+        }
+        ask()
+        #expect(answers() == [.failure(.signedOut)] && sent().isEmpty)
+    }
+
     @Test mutating func `a request times out, and its late reply is ignored`() {
         bench.connect()
         ask()
@@ -159,7 +174,7 @@ struct OtherRequestTests {
         #expect(
             bench.directives.contains { if case .handOver("message", _) = $0 { true } else { false } })
         bench.handle(.signOut(CallID(number: 950)))
-        #expect(events() == [.forgotten])
+        #expect(events() == [.forgotten(1)])
     }
 
     private func events() -> [LibraryEvent] {

@@ -88,7 +88,7 @@ import Testing
         func request(_ number: UInt64) -> Input {
             .call(
                 CallID(number: number),
-                .other(OtherRequest(type: "follow", members: Data(#"{"talk":\#(number)}"#.utf8))))
+                .other(OtherRequest(type: "follow", user: 0, members: Data(#"{"talk":\#(number)}"#.utf8))))
         }
         bench.handle((1...800).map(request))
         let last = bench.lastID

@@ -19,7 +19,7 @@ extension ConversationLists {
         let since = missedSince
         var failure: RedisFailure?
         shard.tasks.run { [self] in
-            await shard.tasks.each(Array(users.keys), window: 16) { [self] user in
+            await shard.tasks.each(users.ids, window: 16) { [self] user in
                 guard failure == nil else { return }
                 do throws(RedisFailure) { try await reload(user, since: since) } catch { failure = failure ?? error }
             }

@@ -42,10 +42,9 @@ extension ConversationLists {
 
 extension ConversationLists {
     /// A connection that watches its user's list.
-    final class Subscriber {
+    final class Subscriber: OwnSubscriber {
         let connection: Connection
         let user: UserID
-        /// Its list has been sent. Before that it receives no changes.
         var isReady = false
         var pending: [ConversationID: Pending] = [:]
         /// Size of the frames, which count as data waiting for the connection.

@@ -17,7 +17,7 @@ final class ConversationLists {
     let reading: ConversationReading
     private var message: OwnMessages = []
     private(set) var mutes: MuteLapses!
-    var users: [UserID: [Subscriber]] = [:]
+    var users = OwnSubscribers<Subscriber>()
     /// Conversations that could not be read, for each subscriber, until the next attempt.
     private var postponed: [ObjectIdentifier: (subscriber: Subscriber, ids: Set<ConversationID>)] = [:]
     private var retry: DeadlineKind!
@@ -35,7 +35,8 @@ final class ConversationLists {
     init(_ shard: ShardLogic) {
         self.shard = shard
         reading = ConversationReading(shard: shard)
-        shard.onExcess.append { [unowned self] in letGo($0) }
+        // The conversations are read again when it is their turn.
+        shard.onExcess.append { [unowned self] in users.letGo($0) { $0.forgetFrames() } }
         mutes = MuteLapses(shard) { [unowned self] in
             users[$0] != nil
         } lapsed: { [unowned self] in
@@ -52,10 +53,10 @@ final class ConversationLists {
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
         registry.gauge(
             "conversation_lists", help: "connections that watch the list of their user's conversations"
-        ) { [unowned self] in users.values.reduce(0) { $0 + $1.count } }
+        ) { [unowned self] in users.count }
         registry.gauge(
             "conversation_lists_pending", help: "conversations with a change that a connection has not received yet"
-        ) { [unowned self] in users.values.joined().reduce(0) { $0 + $1.pending.count } }
+        ) { [unowned self] in users.all.reduce(0) { $0 + $1.pending.count } }
     }
 
     // MARK: Subscribing
@@ -63,35 +64,18 @@ final class ConversationLists {
     /// Keeps changes for the connection from now on. They are sent once it is `isReady`.
     func begin(_ connection: Connection, _ user: UserID) -> Subscriber {
         let subscriber = Subscriber(connection, user, shard.outboxes)
-        users[user, default: []].append(subscriber)
+        users.begin(subscriber)
         return subscriber
     }
 
     /// Sends the changes since `begin`.
     func ready(_ subscriber: Subscriber) {
-        guard users[subscriber.user]?.contains(where: { $0 === subscriber }) == true else { return }
-        // The subscription replaces an earlier one of the connection.
-        unsubscribe(subscriber.connection)
-        subscriber.isReady = true
-        mark(subscriber)
+        if users.ready(subscriber) { mark(subscriber) }
     }
 
-    /// The subscription was refused.
-    func cancel(_ subscriber: Subscriber) {
-        if !subscriber.isReady { remove(subscriber.user) { $0 === subscriber } }
-    }
-
-    /// A subscriber that is not ready belongs to a later request, so it stays.
-    func unsubscribe(_ connection: Connection) {
-        if let user = connection.session?.user.id { remove(user) { $0.connection === connection && $0.isReady } }
-    }
-
-    func ended(_ session: Session) { remove(session.user.id) { $0.connection.isClosed } }
-
-    private func remove(_ user: UserID, where isGone: (Subscriber) -> Bool) {
-        users[user]?.removeAll(where: isGone)
-        if users[user]?.isEmpty == true { users[user] = nil }
-    }
+    func cancel(_ subscriber: Subscriber) { users.cancel(subscriber) }
+    func unsubscribe(_ connection: Connection) { users.unsubscribe(connection) }
+    func ended(_ session: Session) { users.ended(session) }
 
     // MARK: Changes
 
@@ -145,20 +129,6 @@ final class ConversationLists {
         mark(subscriber)
     }
 
-    /// Too much data is waiting: drops frames, those of the fullest connections first. The conversations are read again
-    /// when it is their turn.
-    ///
-    /// - Returns: the number of bytes freed.
-    private func letGo(_ excess: Int) -> Int {
-        var freed = 0
-        for subscriber in users.values.joined().filter({ $0.bytes > 0 }).sorted(by: { $0.bytes > $1.bytes }) {
-            guard freed < excess else { break }
-            freed += subscriber.bytes
-            subscriber.forgetFrames()
-        }
-        return freed
-    }
-
     static func frame(_ conversation: [UInt8], at: Timestamp) -> [UInt8] {
         var json = Array(#"{"type":"conversation","conversation":"#.utf8)
         json += conversation
@@ -185,9 +155,8 @@ final class ConversationLists {
     }
 
     private func frames(for connection: Connection) -> [UInt8] {
-        guard let user = connection.session?.user.id, !isAway(connection),
-            let subscriber = users[user]?.first(where: { $0.connection === connection && $0.isReady })
-        else { return [] }
+        guard !isAway(connection), let subscriber = users[connection] else { return [] }
+        let user = subscriber.user
         let now = shard.clock.now
         let mustWait = !subscriber.pace.isDue(at: now)
         let waiting = mustWait ? subscriber.pending.filter { $0.value.crowd != nil } : [:]
