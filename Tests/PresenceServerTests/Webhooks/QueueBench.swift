@@ -47,7 +47,7 @@ final class QueueBench {
 
     /// The keys of the queue: state, due, bodies.
     func keys() throws -> [String] {
-        let queue = try #require(queue(of: world.shards[0]))
+        let queue = try #require(self.queue(of: world.shards[0]))
         return world.shards[0].logic.partitions.keys(of: queue.receiver.id).queue(queue.receiver.id).map(\.value)
     }
 
@@ -57,7 +57,7 @@ final class QueueBench {
     @discardableResult
     func add(_ subjects: [String]) throws -> [String] {
         let courier = try #require(webhooks.couriers.first)
-        let queue = try #require(queue(of: courier))
+        let queue = try #require(self.queue(of: courier))
         let events = subjects.map { subject in
             added += 1
             let number = String(repeating: "0", count: 5 - String(added).count) + String(added)

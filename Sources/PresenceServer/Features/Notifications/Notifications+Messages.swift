@@ -29,14 +29,14 @@ extension Notifications {
         shard.feature(EventDelivery.self)?.courier?.consumers.append { [unowned self] in await notify(of: $0, $1) }
     }
 
-    /// - Returns: Whether all of them are stored.
-    private func notify(of events: [OfferedEvent], _ partition: Int) async -> Bool {
-        var isStored = true
+    /// - Returns: Those that are not stored.
+    private func notify(of events: [OfferedEvent], _ partition: Int) async -> [OfferedEvent] {
+        var left: [OfferedEvent] = []
         let due = events.filter { $0.type == "push.due" }
         await shard.tasks.each(due, window: Self.window) { [self] event in
-            if await !notify(of: event, partition) { isStored = false }
+            if await !notify(of: event, partition) { left.append(event) }
         }
-        return isStored
+        return left
     }
 
     private func notify(of event: OfferedEvent, _ partition: Int) async -> Bool {
