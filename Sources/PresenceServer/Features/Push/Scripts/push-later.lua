@@ -18,6 +18,8 @@ if deletions ~= select(4, parsedNote(note)) then
 end
 wait = waitOf(sessionsKey, tonumber(newest > decided and newerWait or wait))
 newest = math.max(newest, tonumber(seq))
-putNoted(pushedKey, conversation, newest, newest, math.max(heldBefore, tonumber(held)), deletions)
+-- Nothing was waited for yet where the decision is made at once: a session that comes back may be broken.
+held = wait == 0 and heldBefore or math.max(heldBefore, tonumber(held))
+putNoted(pushedKey, conversation, newest, newest, held, deletions)
 redis.call('ZADD', pushKey, int(now + wait), entry)
 return { 'OK', int(wait) }
