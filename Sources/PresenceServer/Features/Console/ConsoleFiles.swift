@@ -15,7 +15,6 @@ extension WebFile {
     /// Files that the app has too have paths of their own here, so that console and app can be switched on separately.
     private static let console: [WebFile] = [
         WebFile("/console", html, asset_console_html(), consolePage),
-        WebFile("/console/", html, asset_console_html(), consolePage),
         WebFile("/console/app.css", css, asset_app_css(), []),
         WebFile("/console/icon.svg", "image/svg+xml", asset_app_icon(), consolePage),
         WebFile("/console/parts.js", script, asset_app_parts_js(), []),
