@@ -9,7 +9,7 @@ import Redis
 extension PushHistory {
     private static let scripts: Set<Script> = [
         .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
-        .queueAdd, .queueTake, .queueLeft, .queueSettle, .leadCourier,
+        .queueAdd, .queueTake, .queueSettle, .leadCourier,
     ]
 
     func answer(_ call: QueuedEvent) -> DeliveryOutcome? {
