@@ -150,7 +150,7 @@ package struct HTTPAPI {
         }
     }
 
-    /// Checks a user's token again for a call whose body took long: the head's check says nothing about the time since.
+    /// Checks a user's token again for a call whose body took long: the check of its head does not cover the time since.
     private func recheck(
         _ claims: Claims?, admittedAt: Milliseconds?, from peer: PeerAddress, answer: @escaping (HeadRefusal?) -> Void
     ) {
