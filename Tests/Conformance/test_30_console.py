@@ -97,7 +97,7 @@ async def test_pictures_may_come_from_the_bucket_to_which_the_server_sends_brows
 
 
 async def test_without_a_port_for_operators_it_is_for_this_machine_alone(start):
-    room = Room(start(SETTINGS | {"trustedProxies": "127.0.0.1"}))
+    room = Room(start(SETTINGS | {"trustedProxies": ["127.0.0.1"]}))
     nothing = "there is nothing at this path"
     calls = ["servers", "people", "search?q=a", "totals", "view", "doctor", "outbox", "conversations", "webhooks", "trace"]
     paths = [("GET", path) for path in ["/console", "/console/console.js", *(f"/v1/console/{call}" for call in calls)]]
@@ -337,7 +337,7 @@ async def test_tiles_name_their_bounds_and_alerts(chromium, room):
         page = await console(chromium, room)
         bounds = await page.value("(await import('/console/alerts.js')).BOUNDS")
         told = await page.value("[...document.querySelectorAll('.tile .about')].map((each) => /Alert: (\\w+)/.exec(each.textContent)?.[1] ?? '')")
-        assert {name for name in told if name} == set(bounds) - {"PresenceRedisClock", "PresenceWebhookOff"} | {"PresencePartlyStale"}
+        assert {name for name in told if name} == set(bounds) - {"PresenceRedisClock", "PresenceWebhookOff", "PresenceIntentsPending", "PresenceCatchUpsPending"} | {"PresencePartlyStale"}
         # Some load to measure.
         bob = await room.come("bob", "web")
         await bob.subscribe(bob.user)

@@ -56,7 +56,7 @@ const STATES = { live: "live", ranOut: "ran out", reaping: "being cleared" };
 
 class Overview extends Screen {
   #verdict = new Verdict();
-  /** Answers so far: servers by their leases, users by shard and of all shards, the doctor's last report. */
+  /** Answers so far: servers by their leases, a server's bounds, users by shard and of all shards, the doctor's last report. */
   #known = {};
   #rows = h("tbody");
   #all = h("tfoot");
@@ -80,7 +80,7 @@ class Overview extends Screen {
 
   #judge(tiles, error) {
     const live = numbers.gauge("live").at(-1)?.[1];
-    const limited = tiles.map((each) => ({ ...each, limit: each.bound?.({ ...this.#known.told?.bounds, isLive: live > 0 }) }));
+    const limited = tiles.map((each) => ({ ...each, limit: each.bound?.({ ...this.#known.bounds, isLive: live > 0 }) }));
     for (const { tile, read, limit, isOfRedis } of limited) {
       // Without Redis, the last numbers of it are not those of now.
       tile.show(error || (isOfRedis && !(live > 0)) ? [] : read(), limit);
@@ -94,12 +94,12 @@ class Overview extends Screen {
   async #readServers() {
     try {
       const told = await api.ask("GET", "/v1/console/servers", { signal: this.signal });
-      this.#known.told = told;
+      Object.assign(this.#known, { told, bounds: told.bounds });
       this.#redis.textContent = `Redis uses ${bytes(told.redis.usedBytes)}` + (told.redis.mostBytes ? ` of ${bytes(told.redis.mostBytes)}.` : ", and has no bound (maxmemory).");
       this.#show();
     } catch (error) {
       if (this.signal.aborted) return;
-      this.#known = { doctor: this.#known.doctor };
+      this.#known = { doctor: this.#known.doctor, bounds: this.#known.bounds };
       this.#redis.textContent = `The servers cannot be read: ${error.message}.`;
       // Earlier answers are not shown as if they were of now.
       this.#rows.replaceChildren(h("tr", {}, h("td", { colspan: "5" }, "Not known")));
