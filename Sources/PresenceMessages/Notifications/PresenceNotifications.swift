@@ -9,8 +9,8 @@ import PresenceKit
 /// ```
 ///
 /// Guarantees: each notification arrives at least once on each device; the counts are the server's, from one moment,
-/// and the same on all devices. A mark is shown at once, is in the client's storage when the call returns, and stays
-/// there until the server has accepted it, over restarts and lost connections.
+/// and the same on all devices. A mark (seen, read or archived) is shown at once. It is in the client's storage when
+/// the call that marks returns, and stays there until the server has accepted it, over restarts and lost connections.
 ///
 /// Create one for each client. A sign-out of the client deletes all data.
 public actor PresenceNotifications: ClientLibrary {

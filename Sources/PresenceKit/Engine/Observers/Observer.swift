@@ -1,6 +1,6 @@
 import PresenceProtocol
 
-/// The number of one of the app's loops.
+/// The number of one of the app's `for await` loops.
 struct ObserverID: Hashable, Sendable {
     let number: UInt64
 }

@@ -1,9 +1,9 @@
 import PresenceProtocol
 
-/// From whom a member's deliveries are hidden, as Redis has it (`Scripts/mark.lua`), because they show that the member
-/// is online.
+/// The viewers from whom a member's `delivered` mark is hidden, as Redis has it (`Scripts/mark.lua`). The mark would show
+/// them that the member is online.
 struct HiddenDelivery {
-    /// The number that all other members see; `nil`: the true one.
+    /// The number that all viewers see who are not in `shown`; `nil`: the true one.
     private let others: Int64?
     private let shown: [UserID: Int64]
 
