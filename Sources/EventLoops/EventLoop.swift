@@ -2,16 +2,16 @@ import CLibEV
 import Glibc
 import Synchronization
 
-/// One thread that runs one libev loop on epoll; an actor can take it as its executor.
+/// One thread that runs one libev loop on epoll. An actor can use the loop as its executor.
 ///
-/// A turn of the loop: it wakes up and reads the clock (`now`), calls whatever is due (sockets, timers, posted work)
-/// and, before it sleeps again, the hooks registered with `atEndOfTurn`. `start`, `stop`, `join`, `execute`,
-/// `isCurrent` and the executor may be used from any thread. Everything else belongs to the loop's own thread or,
-/// before `start`, to the creator.
+/// In each turn, the loop wakes up, reads the clock (`now`) and calls everything that is due: sockets, timers, posted
+/// work. Before it sleeps again, it calls the hooks registered with `atEndOfTurn`. `start`, `stop`, `join`, `execute`,
+/// `isCurrent` and the executor may be used from any thread. Everything else may be used only on the loop's own thread
+/// or, before `start`, by the creator.
 ///
-/// An actor keeps its loop alive by a strong reference. Work posted after the thread has ended runs on a thread made
-/// for that work. Otherwise a task that returns to the actor then (from a continuation, for example) would never
-/// resume.
+/// An actor keeps its loop alive by a strong reference. Work that is posted after the loop's thread has ended runs on a
+/// new thread, made for this work. Without that, a task that returns to the actor so late (from a continuation, for
+/// example) would never resume.
 // @unchecked: `mailbox`, `thread` and `afterwards` lock themselves. Other mutable state is confined to the loop's
 // thread (before `start` and after `join`, to the one thread that has the loop, or `afterwards`).
 public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
@@ -23,8 +23,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     /// The time of this turn: milliseconds of `CLOCK_MONOTONIC`, read once when the loop woke up.
     ///
-    /// After a suspension of the whole process (SIGSTOP, a stalled machine) it jumps by the pause. To detect that,
-    /// compare it with its value in an earlier turn.
+    /// When the whole process was suspended (SIGSTOP, a stalled machine), the time jumps by the length of the
+    /// suspension. To detect that, compare the time with its value in an earlier turn.
     public var now: Int64 { turnBegan / 1000 }
 
     /// The current time in microseconds of the same clock, for measuring latencies.
@@ -88,7 +88,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: - From any thread
 
-    /// Starts the thread; it runs until `stop()`. Once only.
+    /// Starts the thread, which runs until `stop()`. Call it once.
     public func start() {
         precondition(!hasStarted.exchange(true, ordering: .sequentiallyConsistent), "loop \(name) was started already")
         thread.withLock { thread in
@@ -97,7 +97,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         }
     }
 
-    /// Ends the loop after everything that was posted before. Returns immediately; `join()` waits.
+    /// Ends the loop after all work that was posted earlier. Returns immediately; `join()` waits for the end.
     public func stop() {
         execute { [self] in ev_break(raw, Int32(EVBREAK_ALL)) }
     }
@@ -137,8 +137,9 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
 
     // MARK: - On the loop
 
-    /// Calls `hook` at the end of each turn, just before the loop sleeps, in the order of registration; again in the
-    /// same turn when work was posted meanwhile. Lasts until the returned token is cancelled.
+    /// Calls `hook` at the end of each turn, just before the loop sleeps. Hooks are called in the order of registration.
+    /// If work was posted meanwhile, they are called again in the same turn. The hook is registered until the returned
+    /// token is cancelled.
     @discardableResult
     public func atEndOfTurn(_ hook: @escaping () -> Void) -> EndOfTurnHook {
         assertOnLoop()

@@ -1,18 +1,18 @@
 /// Work that other threads (and the loop itself) post to the loop, in the order of posting.
 ///
-/// The doorbell (an `ev_async_send`, which may be a system call) rings once per burst: the first post rings it. Posts
-/// from the loop's own thread do not ring, since the loop checks its mailbox before it sleeps.
+/// The doorbell is an `ev_async_send`, which may be a system call. It rings once for a burst of posts, at the first one.
+/// Posts from the loop's own thread do not ring it, because the loop checks its mailbox before it sleeps.
 struct Mailbox: ~Copyable {
     enum Work {
         case job(UnownedJob)
         case closure(@Sendable () -> Void)
     }
 
-    /// The poster's duty: how the work gets run.
+    /// The poster's duty after a post, so that the work is run.
     enum Duty {
         case none
         case ring
-        /// The loop's thread has ended: another one has to run it.
+        /// The loop's thread has ended: the poster must have another thread run the work.
         case runElsewhere
     }
 
@@ -34,7 +34,7 @@ struct Mailbox: ~Copyable {
         }
     }
 
-    /// Closes the mailbox if it is empty. Returns whether it is closed: the loop's thread then takes no more work.
+    /// Closes the mailbox if it is empty. Returns whether it is closed. A closed one gives the loop's thread no more work.
     func close() -> Bool {
         state.withLock { state in
             state.isClosed = state.work.isEmpty

@@ -1,14 +1,17 @@
 import Glibc
 
-/// The free space on a folder's file system, and the part of it that is reserved. Users' files may fill the rest. The
-/// reserve is above all for the log of the server's own Redis, whose failure would stop every change.
+/// The free space on a folder's file system, and the part of this space that is reserved. Users' files may fill the
+/// rest. The reserve is above all for the log of the server's own Redis: if Redis cannot write its log, every change
+/// fails.
 public struct DiskRoom: Sendable, Equatable {
     /// In bytes, for users other than root.
     public let free: Int
-    /// In bytes: 5 % of the file system, from 1 GiB to 16 GiB; a quarter of a small one, so that it can be used at all.
+    /// In bytes: 5 % of the file system, but at least 1 GiB and at most 16 GiB. A small file system has a reserve of a
+    /// quarter, so that it can be used at all.
     public let reserve: Int
 
-    /// - Parameter path: A folder or a file. `nil` if its file system cannot be read. Blocks if the file system does.
+    /// - Parameter path: A folder or a file. The result is `nil` if its file system cannot be read. The call blocks as
+    ///   long as the file system does.
     public init?(of path: String) {
         var status = statvfs()
         guard statvfs(path, &status) == 0 else { return nil }

@@ -4,12 +4,13 @@ extension RedisServerProcess {
     /// The answer of a Redis to a probe.
     package enum Answer: Equatable {
         case ready
-        /// It runs and still reads its log.
+        /// Redis runs, and is still reading its log.
         case loading
         case silent
     }
 
-    /// Probes on a connection of its own, for at most a second. Blocks: for the supervising thread only.
+    /// Probes Redis on a separate connection, for at most a second. Only the supervising thread may call this, because
+    /// it blocks.
     package static func probe(socket path: String) -> Answer {
         let descriptor = Glibc.socket(AF_UNIX, Int32(SOCK_STREAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
         guard descriptor >= 0 else { return .silent }

@@ -1,8 +1,8 @@
 import Foundation
 
 extension RedisServerProcess {
-    /// The path of redis-server. Debian installs it in a folder of PATH, but a service's PATH may be short. The
-    /// server's own package has it in a folder of its own, so that no second Redis runs as a system service.
+    /// The path of redis-server. Debian installs it in a folder of PATH, but a service's PATH may lack that folder. The
+    /// server's own package brings redis-server in a separate folder, so that no second Redis runs as a system service.
     ///
     /// - Throws: ``StartFailure`` naming the package.
     static func findRedisServer() throws(StartFailure) -> String {
@@ -21,9 +21,9 @@ extension RedisServerProcess {
         return directories.lazy.map { $0 + "/" + program }.first { access($0, X_OK) == 0 }
     }
 
-    /// Starts the child in a process group of its own, so that a Ctrl-C in our terminal does not reach it before us,
-    /// and without our open files. Through `setpriv` of util-linux the kernel sends it SIGTERM when the calling thread
-    /// ends, which is when this process ends for any reason. No shell is involved.
+    /// Starts the child without our open files, and in a process group of its own. So a Ctrl-C in our terminal does not
+    /// reach the child before it reaches us. By `setpriv` of util-linux, the kernel sends the child SIGTERM when the
+    /// calling thread ends, thus when this process ends for any reason. No shell is involved.
     ///
     /// - Returns: The child's process id, which is Redis' own.
     func spawn() throws(StartFailure) -> pid_t {

@@ -4,24 +4,24 @@ public import Logging
 
 /// A child process `redis-server` that runs exactly as long as its server.
 ///
-/// - One for a data directory: the directory is locked first.
-/// - It ends with this process: by ``stop()``, by the kernel's signal if this process is killed, and if even that
-///   fails, at the next start in the same directory.
-/// - If it dies before, it is restarted, at first immediately and then after growing pauses (0.1 to 5 s).
-/// - It leaves no zombie, and reads no files of a system-wide Redis.
+/// - A data directory has at most one child: the directory is locked before the child starts.
+/// - The child ends with this process: by ``stop()``, or by a signal of the kernel if this process is killed. If the
+///   signal does not end it, the next start in the same directory does.
+/// - If the child dies earlier, it is restarted: at first immediately, then after growing pauses (0.1 to 5 s).
+/// - The child leaves no zombie, and reads no files of a system-wide Redis.
 ///
-/// One thread does all this except syncing the log, because the kernel ties the child's end to the thread that started
-/// it, and because waiting for a child blocks.
+/// One thread does all this except syncing the log. The kernel's signal is sent when the thread that started the child
+/// ends, and waiting for a child blocks its thread.
 public final class RedisServerProcess: Sendable {
     /// Changes of the child's state after its first start.
     public enum Event: Sendable, Equatable {
-        /// It ended unexpectedly; `reason` is the way in which it ended. Its connections break by themselves.
+        /// The child ended unexpectedly; `reason` is how it ended. Connections to it break by themselves.
         case died(reason: String)
-        /// It answers again.
+        /// The child answers again.
         case restarted
     }
 
-    /// Like Redis' own setting, but no acknowledged command is lost if only Redis dies.
+    /// The values of Redis' own setting. With any of them, no acknowledged command is lost if only Redis dies.
     public enum AppendFsync: String, Sendable, CaseIterable {
         case always
         case everySecond = "everysec"
@@ -69,8 +69,8 @@ public final class RedisServerProcess: Sendable {
     /// The child's process id while there is one.
     public var processID: Int32? { state.withLock { $0.child } }
 
-    /// Locks the directory, ends the leftovers of an earlier server, starts the child and waits until it answers, which
-    /// takes as long as reading its log. Call it once.
+    /// Locks the directory, ends a Redis that an earlier server left, starts the child, and waits until the child
+    /// answers. This takes as long as the child needs to read its log. Call it once.
     ///
     /// - Throws: ``StartFailure`` with Redis' last output, if Redis failed.
     public func start() async throws {
@@ -85,7 +85,8 @@ public final class RedisServerProcess: Sendable {
         }
     }
 
-    /// Ends the child, with its log written out, and returns after it has ended. After 10 s it is killed.
+    /// Ends the child and returns after it has ended. The child writes its log to the disk first. It is killed after
+    /// 10 s.
     ///
     /// Call it when no client uses Redis any more. May be called more than once, and after a failed start.
     public func stop() async {

@@ -2,9 +2,9 @@ import DequeModule
 
 /// A queue in which each element has a number, by which it can be removed.
 ///
-/// Numbers ascend, so a binary search finds each element. A removed element leaves an empty place until the place
-/// reaches the front, or half of the places are empty. So each operation is cheap at any length, and there are never
-/// more empty places than full ones (plus a few).
+/// Numbers ascend, so a binary search finds each element. A removed element leaves an empty place. Empty places are
+/// removed when they reach the front, or when half of all places are empty. So each operation is cheap at any length,
+/// and apart from a few, there are never more empty places than full ones.
 package struct NumberedQueue<Element> {
     private struct Place {
         let number: UInt64

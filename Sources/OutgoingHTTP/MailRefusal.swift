@@ -1,5 +1,5 @@
-/// A mail server's rejection. Its text may be logged: it is truncated, and without the envelope's addresses and other
-/// words with an @.
+/// A mail server's rejection. Its text may be logged: it is truncated, and the envelope's addresses and all other words
+/// with an @ are removed.
 public struct MailRefusal: Sendable, Hashable, CustomStringConvertible {
     public let code: Int
     public let sentence: String

@@ -5,8 +5,8 @@ import EventLoops
 /// each.
 ///
 /// It guarantees that
-/// - at most `mostRunning` requests run and `mostQueued` wait, and as many mails; any further one is rejected at once,
-///   with the time after which there may be room;
+/// - at most `mostRunning` requests run and at most `mostQueued` wait, and the same limits apply to mails; any further
+///   request or mail is rejected at once, with the time after which there may be room;
 /// - each sender gets one response or failure within the request's time limit; a cancelled request delivers nothing;
 /// - TLS is verified, redirects are not followed, the environment's proxies are not used;
 /// - neither logs nor failures contain any part of a request or response.
@@ -14,8 +14,8 @@ import EventLoops
 /// Connections are reused; an HTTP/2 connection carries many requests at a time. There are never more connections than
 /// `mostRunning`.
 ///
-/// Within its own calls, libcurl waits for some replies of mail servers. So a slow mail server delays mails, for at
-/// most a second beyond their time limit, and never requests.
+/// For some replies of mail servers, libcurl waits inside its own functions. So a slow mail server may delay other
+/// mails, by at most a second beyond their time limit. It never delays requests.
 public final class OutgoingClient: Sendable {
     private let calls: TransferLane
     private let mails: TransferLane
@@ -27,7 +27,7 @@ public final class OutgoingClient: Sendable {
         name: String = "outgoing", mostRunning: Int = 64, mostQueued: Int = 1_000, userAgent: String? = nil
     ) {
         precondition(mostRunning > 0 && mostQueued >= 0)
-        // Once for the process. libcurl counts the calls itself, and since 7.84 several threads may make this call.
+        // Needed once for the process. libcurl counts the calls itself. From version 7.84 on, any thread may make it.
         curl_global_init(Int(CURL_GLOBAL_DEFAULT))
         calls = TransferLane(name, mostRunning: mostRunning, mostQueued: mostQueued, userAgent: userAgent)
         mails = TransferLane(name, mostRunning: mostRunning, mostQueued: mostQueued, userAgent: nil)
@@ -43,9 +43,9 @@ public final class OutgoingClient: Sendable {
         }
     }
 
-    /// Rejects new requests, lets the running ones continue for `grace` seconds, then aborts the rest, whose senders
-    /// get ``OutgoingFailure/stopped``. Blocks until that is done: at most a second longer than `grace`. May be called
-    /// again.
+    /// Rejects new requests, lets the running ones continue for `grace` seconds, then aborts those that still run. Their
+    /// senders get ``OutgoingFailure/stopped``. The call returns when all have ended, at most a second after `grace`. It
+    /// may be repeated.
     ///
     /// - Parameter grace: in seconds.
     public func stop(within grace: Double = 0) {
@@ -53,7 +53,7 @@ public final class OutgoingClient: Sendable {
         for lane in [calls, mails] { lane.join() }
     }
 
-    /// The client's counts, past and present: requests and mails together.
+    /// The numbers of past and present transfers: requests and mails together.
     public var numbers: OutgoingNumbers {
         var sum = calls.queue.numbers
         sum.add(mails.queue.numbers)

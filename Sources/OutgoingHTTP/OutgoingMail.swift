@@ -1,4 +1,4 @@
-/// A mail for a server, sent over a connection of its own. The connection is closed without a QUIT once the server
+/// A mail for a server. It is sent over a separate connection, which is closed without a QUIT once the server has
 /// accepted the mail.
 public struct OutgoingMail: Sendable {
     /// `smtp://HOST:PORT` or `smtps://HOST:PORT`.
@@ -35,7 +35,7 @@ public struct OutgoingMail: Sendable {
         case never
     }
 
-    /// A user and a password. They are used to sign in on the connection, and are no part of a URL.
+    /// A user and a password. They are used to sign in on the connection, and are not part of a URL.
     public struct Credentials: Sendable {
         public var user: String
         public var password: String

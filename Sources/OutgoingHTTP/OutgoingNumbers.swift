@@ -11,7 +11,7 @@ public struct OutgoingNumbers: Sendable {
     public var cancelled = 0
     /// Transfers without an answer, by ``OutgoingFailure/reason``.
     public var failed: [String: Int] = [:]
-    /// Time from the request to the end, for answered and failed transfers, in ms.
+    /// The time from each request to the end of its transfer, in ms, for answered and failed transfers.
     public var durations = MetricHistogram(bounds: [5, 10, 20, 50, 100, 200, 500, 1_000, 2_000, 5_000, 15_000, 60_000])
 
     mutating func add(_ other: OutgoingNumbers) {

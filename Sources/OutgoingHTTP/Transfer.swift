@@ -21,15 +21,15 @@ final class Transfer {
     private var isForbidden = false
     /// The reason why a callback aborted the transfer.
     private var brokenOff: OutgoingFailure?
-    /// For a mail: copies of its sockets, which lead to the same connections even after libcurl has closed its own.
-    /// Owned; closed by `free`.
+    /// For a mail: duplicates of its sockets. They refer to the same connections even after libcurl has closed its own
+    /// descriptors. Owned; closed by `free`.
     private var sockets: [Int32] = []
     /// For a mail: the number of complete replies, and the lines of the last one.
     private var replies = 0
     private var reply: [String] = []
     private var isReplyWhole = true
-    /// The number of 250 replies since the server's greeting, or since TLS began: the first one accepts the client's
-    /// name, the second one the sender.
+    /// The number of 250 replies since the server's greeting, or since TLS began. The first such reply accepts the
+    /// client's name, the second accepts the sender.
     private var agreed = 0
     private let queue: TransferQueue
 

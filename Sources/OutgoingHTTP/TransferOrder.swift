@@ -1,4 +1,4 @@
-/// A validated call or mail, for the thread.
+/// A validated call or mail, to be sent by a thread of libcurl.
 struct TransferOrder: Sendable {
     enum Kind: Sendable {
         case call(OutgoingRequest)
@@ -38,7 +38,7 @@ struct TransferOrder: Sendable {
         guard !mail.clientName.isEmpty, mail.clientName.utf8.allSatisfy({ Self.isToken($0) || $0 == 0x3A }) else {
             throw .invalid("the client's name is invalid")
         }
-        // Servers differ on a lone CR or LF: for some of them the text ends here, and commands follow.
+        // Servers differ on a lone CR or LF: some take it for the end of the text, and what follows for commands.
         guard Self.hasWholeLines(mail.message) else { throw .invalid("the mail has a lone CR or LF") }
         self.init(.mail(mail), mail.url + "/" + mail.clientName, mail.limits, mail.tls, mail.destinations)
         try check()
@@ -79,7 +79,7 @@ struct TransferOrder: Sendable {
         return !isAfterCR
     }
 
-    /// RFC 9110, 5.6.2.
+    /// Whether a character may be in a token of HTTP (RFC 9110, 5.6.2).
     private static func isToken(_ byte: UInt8) -> Bool {
         switch byte {
         case 0x30...0x39, 0x41...0x5A, 0x61...0x7A: true

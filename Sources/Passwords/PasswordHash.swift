@@ -5,12 +5,13 @@ import Foundation
 ///
 /// version 1 │ memory in KiB, 4 bytes, little-endian │ passes │ salt, 16 │ hash, 32
 ///
-/// 54 bytes: a field of more than 64 would turn an account's small hash in Redis into a table of twice its size.
+/// These are 54 bytes. A field of more than 64 bytes would make Redis store the account's hash as a table, which takes
+/// twice the memory.
 public struct PasswordHash: Sendable, Equatable {
     public let bytes: [UInt8]
 
-    /// The cost of a hash: 19 MiB, two passes, one lane, OWASP's first choice. It takes 21 ms of CPU on the development
-    /// machine, and touches 4,865 pages of memory twice.
+    /// The cost of a hash: 19 MiB, two passes and one lane, which OWASP recommends first. A hash takes 21 ms of CPU on
+    /// the development machine, and touches 4,865 pages of memory twice.
     public struct Parameters: Sendable, Equatable {
         public var memory: UInt32 = 19_456
         public var passes: UInt8 = 2
@@ -41,7 +42,7 @@ public struct PasswordHash: Sendable, Equatable {
         guard (8...1_048_576).contains(parameters.memory), parameters.passes >= 1 else { return nil }
     }
 
-    /// Hashes a password. It takes long, and as much memory as its parameters state: do not call it on a loop.
+    /// Hashes a password. Do not call this on a loop: it takes long. It takes as much memory as the parameters state.
     ///
     /// - Parameter parameters: `nil`: the standard ones.
     public init(of password: String, _ parameters: Parameters? = nil) {
@@ -55,8 +56,8 @@ public struct PasswordHash: Sendable, Equatable {
         bytes = [Self.version] + memory + [parameters.passes] + salt + hash
     }
 
-    /// Random bytes in place of a hash, which no password matches. They are verified for users who do not exist, so
-    /// that this takes as long as for users who do.
+    /// Random bytes in place of a hash. No password matches them. They are verified for users who do not exist, so that
+    /// an answer for them takes as long as for users who exist.
     public static var ofNobody: PasswordHash {
         PasswordHash(.standard, Sodium.random(saltCount), hash: Sodium.random(hashCount))
     }

@@ -11,7 +11,7 @@ import PresenceKit
 ///
 /// Guarantees: a message is in the client's storage before it is sent, and stays there until the server has replied. It
 /// is sent once, in the order of its conversation, over restarts and lost connections. Observed conversations are
-/// subscribed to again on every connection, from where they were left, without gaps or duplicates.
+/// subscribed to again on every connection. They continue where the connection before ended, without gaps or duplicates.
 ///
 /// Create one for each client. It belongs to the client's user: a sign-out deletes all data.
 public actor PresenceMessenger: ClientLibrary {
@@ -38,8 +38,8 @@ public actor PresenceMessenger: ClientLibrary {
     /// The conversations whose next request is retried after a delay. Callers do not wait for the changes queued behind
     /// that request.
     var paused: Set<String> = []
-    /// Writes that are done but could not be removed from the storage: the next removal includes them. Otherwise an older
-    /// change would be made again over a newer one after a launch.
+    /// Writes that the server has, but that could not be removed from the storage. The next removal includes them.
+    /// Otherwise, after a launch, such an older change would be made again and replace a newer one.
     var unremoved: [String] = []
     var refusedLoops = Loops<[MessageChange]>()
 

@@ -10,11 +10,11 @@ public enum Audience: String, Sendable, CaseIterable {
 public struct Visibility: Hashable, Sendable {
     /// Other users see the user as unknown, presence and profile alike.
     public var presence: Audience
-    /// Which viewers of the presence also see since when the user is offline. This is mutual: a user sees it only of
-    /// users who may see the user's own.
+    /// Which viewers of the presence also see the user's `lastSeen`, the time since which the user is offline. This is
+    /// mutual: a user sees another user's `lastSeen` only if that user may see theirs.
     public var lastSeen: Audience
-    /// Whether the members of a conversation see how far the user has read: `everyone` or `nobody`; mutual. `nil` means
-    /// that the user has never set it, and counts as `everyone`.
+    /// Whether the members of a conversation see how far the user has read: `everyone` or `nobody`. This is mutual too.
+    /// `nil` means that the user has never set it, and counts as `everyone`.
     public var receipts: Audience?
 
     public init(presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience? = nil) {
@@ -64,7 +64,7 @@ public struct OwnVisibility: Hashable, Sendable {
     }
 }
 
-/// The audiences of a user, with the user's lists; or a part of these.
+/// The audiences of a user and the user's lists of contacts and blocked users, or a part of these.
 public struct VisibilityLists: Hashable, Sendable {
     public var visibility: Visibility
     public var contacts: [UserID]

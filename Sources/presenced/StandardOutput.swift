@@ -3,8 +3,8 @@ import Foundation
 
 /// Prints the results of commands on standard output.
 enum StandardOutput {
-    /// Writes a text and a line break, or ends the command with status 74 (EX_IOERR of sysexits.h). With a full disk or a
-    /// closed output, a command must not appear to succeed.
+    /// Writes a text and a line break. If that fails, it ends the command with status 74 (EX_IOERR of sysexits.h): with
+    /// a full disk or a closed output, a command must not appear to succeed.
     static func print(_ text: String) throws {
         guard write(text + "\n") else {
             let reason = String(cString: strerror(errno))
@@ -29,8 +29,9 @@ enum StandardOutput {
         return true
     }
 
-    /// Occupies the descriptors of closed standard streams, so that no file or socket gets one of them and receives output
-    /// meant for a stream. The substitutes are read-only, so writing to a closed output still fails.
+    /// Occupies the descriptors of closed standard streams. Otherwise a file or a socket would get such a descriptor, and
+    /// receive output that is meant for the stream. The substitutes are read-only, so writing to a closed output still
+    /// fails.
     static func reservePlaces() {
         for descriptor: Int32 in 0...2 where fcntl(descriptor, F_GETFD) < 0 {
             // `open` uses the lowest free number, which is this one.

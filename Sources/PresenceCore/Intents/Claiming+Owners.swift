@@ -10,8 +10,8 @@ extension Claiming {
         package let isHeld: Bool
     }
 
-    /// Returns the owner of a thing, also an owner whose record is about to get it. `nil` if there is none, even if a
-    /// claim of a former owner is left.
+    /// Returns the owner of a thing. An owner whose record is about to get the thing counts too. The result is `nil` if
+    /// there is no owner, even if a claim of a former owner is left.
     package func owner(of thing: Identifier) async throws(RedisFailure) -> Holder? {
         let claims = plan.claims(on: thing, in: shard.partitions.keys(of: thing))
         guard let claim = try await shard.command(["HGET", claims, thing.string]).string else { return nil }

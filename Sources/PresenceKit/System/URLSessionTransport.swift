@@ -6,7 +6,7 @@ import Foundation
 
 /// A WebSocket connection of URLSession.
 ///
-/// It lives until its end: the session retains its delegate, and the end invalidates the session.
+/// The object exists until its connection ends: the session retains it as the delegate, and is invalidated at the end.
 // @unchecked: all mutable state is confined to `queue`, on which the session also calls its delegate.
 final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegate, @unchecked Sendable {
     /// Serial; it also orders the reported events.
@@ -15,7 +15,7 @@ final class URLSessionTransport: NSObject, Transport, URLSessionWebSocketDelegat
     private var task: URLSessionWebSocketTask?
     private var report: (@Sendable (TransportEvent) -> Void)?
 
-    /// The longest accepted message; the server sends none over 256 KiB.
+    /// The longest accepted message. The server sends no message over 256 KiB.
     private static let maximumMessageSize = 1 << 20
 
     init(

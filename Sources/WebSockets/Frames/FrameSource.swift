@@ -4,9 +4,9 @@ import Glibc
 
 /// The state for reading and writing an open connection without TLS.
 ///
-/// libev links its watcher, so it needs a fixed address: `make` allocates it, and `free` frees it.
+/// libev keeps a pointer to the watcher in it, so it needs a fixed address: `make` allocates it, `free` frees it.
 struct FrameSource {
-    /// Watches for the flags in `events`; started while there are any.
+    /// Watches for the flags in `events`. It is started while there is at least one flag.
     private var watcher = ev_io()
     private var events: Int32 = 0
     private let descriptor: Int32
@@ -30,7 +30,7 @@ struct FrameSource {
     var rest: [UInt8] = []
     /// Bytes that the kernel did not accept: the rest of at most one write, and answers of the server's own.
     private(set) var unsent: [UInt8] = []
-    /// The number of the unsent bytes that were sent since.
+    /// How many bytes of `unsent` have been sent in the meantime.
     private var sent = 0
 
     private init(_ server: WebSocketServer, _ socket: SocketID, _ descriptor: Int32, isWatched: Bool) {

@@ -17,12 +17,12 @@ public protocol BodySink: AnyObject, Sendable {
 ///
 /// Called on the server's loop only; the source never leaves it. (It is `Sendable` because an answer contains it.)
 public protocol BodySource: AnyObject, Sendable {
-    /// The total number of bytes: they are announced before the first one.
+    /// The total number of bytes. It is announced before the first byte is sent.
     var length: Int { get }
 
-    /// Requests the next piece. `then` is called once, on the loop and never within the call, with at least one byte
-    /// and at most the remaining ones. `nil` means that the bytes cannot be read: the connection is dropped, since they
-    /// were announced.
+    /// Requests the next piece. `then` is called once, on the loop, and never before this call has returned. It gets
+    /// at least one byte, and at most the bytes that remain. `nil` means that the bytes cannot be read. Then the
+    /// connection is dropped, because the number of bytes was announced.
     func read(_ then: @escaping ([UInt8]?) -> Void)
 
     /// The last call: all bytes were supplied, the client has disconnected, or it requested only the head.
@@ -39,7 +39,7 @@ extension HTTPConnection {
         var isReading = false
     }
 
-    /// The progress of a body in either direction: the bytes that move in each window of time.
+    /// The progress of a body that is received or sent: how many bytes move in each window of time.
     struct Transfer {
         /// In ms.
         private let window: Int64

@@ -34,7 +34,7 @@ public enum HTTPDate {
     ]
 }
 
-/// The header `Date` of answers, made once a second. One for each loop.
+/// The header `Date` of answers, made once a second. Each loop has its own.
 struct DateHeader {
     private var second: Int64 = -1
     private var text = ""

@@ -2,14 +2,14 @@
 ///
 /// Every decision about a request uses this one parse.
 public struct RequestHead: Sendable {
-    /// A token, unchanged: `GET` is a known method, `get` is not.
+    /// The method as it was received, a token: `GET` is a known method, `get` is not.
     public let method: String
-    /// The unchanged path, neither decoded nor normalised, without its query. `*` and the target of CONNECT are not
-    /// paths, and stand here unchanged.
+    /// The path without its query, neither decoded nor normalised. `*` and the target of CONNECT are not paths, but are
+    /// here too, unchanged.
     public let path: String
     /// The unchanged text after the `?`. Empty if there is none.
     public let query: String
-    /// Whether it is HTTP/1.1, not HTTP/1.0.
+    /// Whether the request is HTTP/1.1, not HTTP/1.0.
     public let isHTTP11: Bool
     public let headers: HeaderFields
     /// The authority before the target's path (`http://host/path`): it replaces `Host` (RFC 9112, 3.2.2).
@@ -22,8 +22,8 @@ public struct RequestHead: Sendable {
     /// The requested host.
     public var host: String? { authority ?? headers["host"] }
 
-    /// Whether the client requests a WebSocket. A server may ignore an upgrade to anything else (RFC 9110, 7.8), and
-    /// this one does: a request that also offers HTTP/2 is answered in HTTP/1.1.
+    /// Whether the client requests a WebSocket. A server may ignore an upgrade to another protocol (RFC 9110, 7.8), and
+    /// this server does so: a request that offers HTTP/2 is answered in HTTP/1.1.
     ///
     /// HTTP/1.0 has no upgrades.
     var asksForWebSocket: Bool {

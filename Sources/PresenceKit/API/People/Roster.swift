@@ -2,18 +2,18 @@ import Foundation
 
 /// The current values of many users, and the users that changed since the loop's previous element.
 ///
-/// As a collection it has all requested users in the requested order, known or not, as rows of a list need them. The
-/// cost of the next roster depends on the number of changes, not of users. Only members whose documentation says so
-/// iterate over all users.
+/// As a collection, a roster has all requested users, known or not, in the requested order, like the rows of a list.
+/// The cost of the next roster depends on the number of changed users, not on the number of all users. A member that
+/// iterates over all users has a note about that in its documentation.
 public struct Roster: Sendable {
     /// The ids that the app requested, in its order, without duplicates.
     public let users: [String]
-    /// The users that differ from the loop's previous roster; in the first one, all users in ``people``.
+    /// The users that differ from the loop's previous roster. In a loop's first roster, all users in ``people``.
     public private(set) var changed: Set<String> = []
     /// The index of each user in `users`.
     private let places: [String: Int]
-    /// The values of `users` in blocks: for each change, the next roster copies one block, and only a reference to each
-    /// other block.
+    /// The values of `users` in blocks. For each change, the next roster copies the block with the changed user, and only
+    /// the references to the other blocks.
     private var blocks: [Block]
     private var known = 0
     private var stale = 0

@@ -4,11 +4,11 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// "Who was online when": each user's past statuses as intervals, for backends.
+/// Each user's past statuses as intervals, so that backends can find out who was online when.
 ///
-/// The scripts that change presence store an interval at its end (`lib.lua`, ``PastStatuses``); the interval that has
-/// not ended is the user's present status. So history has only what others could see: nothing is stored while a user is
-/// invisible or hidden from all. It is off by default, and then costs nothing.
+/// The scripts that change presence store an interval when it ends (`lib.lua`, ``PastStatuses``). The interval that has
+/// not ended is the user's present status. So the history contains only statuses that others could see: nothing is
+/// stored while a user is invisible or hidden from everyone. The history is off by default, and then costs nothing.
 final class History: Feature {
     static let plan = FeaturePlan(
         name: "history", scripts: [.history], keys: [.history], settings: settings,
@@ -50,7 +50,8 @@ final class History: Feature {
         return .json(200, encode(read, query, of: user, isSeen: maySee))
     }
 
-    /// Whether a viewer may see all of a user's presence. History shows when a user was last seen, so it needs that.
+    /// Whether a viewer may see all of a user's presence. Only such a viewer may see the history, because it shows when
+    /// the user was last seen.
     private func mayBeSeen(_ user: UserID, by viewer: UserID?) async throws(Refusal) -> Bool {
         guard let viewer else { return true }
         let people = [user, viewer].map { shard.watchers.hold(person: $0) }
