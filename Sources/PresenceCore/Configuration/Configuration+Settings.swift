@@ -114,13 +114,13 @@ extension ServerConfiguration {
             "limits.uploads", \.limits.uploads, in: 1...100_000, about: "Uploads of the whole process at a time"),
         Setting(
             "limits.uploadsPerAddress", \.limits.uploadsPerAddress, in: 0...100_000,
-            about: "Of these, uploads from one address"),
+            about: "Uploads from one address, among these"),
         Setting(
             "limits.downloads", \.limits.downloads, in: 1...100_000,
             about: "Files of more than 64 KiB that the whole process sends at a time"),
         Setting(
             "limits.downloadsPerAddress", \.limits.downloadsPerAddress, in: 0...100_000,
-            about: "Of these, files sent to one address"),
+            about: "Files sent to one address, among these"),
         Setting(
             "limits.pendingRequests", \.limits.pendingRequests, in: 1...10_000,
             about: "Requests of one connection that may be pending on Redis before the server stops reading from it"),
