@@ -3,7 +3,7 @@ import Foundation
 /// The directory of an installation: its secret and, if it has a Redis of its own, the data of that Redis.
 ///
 ///     secret       signs the installation's own tokens; mode 0600
-/// lock         locked while a server with a Redis of its own runs here; contains that server's process id
+///     lock         locked while a server with a Redis of its own runs here; contains that server's process id
 ///     redis.log, redis.pid, redis.sock, appendonlydir/    of that Redis
 ///
 /// With a configured Redis several servers may share the directory: they use only the secret.

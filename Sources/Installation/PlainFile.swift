@@ -1,6 +1,6 @@
 import Foundation
 
-/// Files that are read while others wait: a certificate, a key, a set of keys.
+/// Files whose reading holds up other work: a certificate, a key, a set of keys.
 public enum PlainFile {
     /// No key or certificate is larger. The limit catches a database named by mistake.
     package static let longest = 4 * 1_024 * 1_024
@@ -38,7 +38,7 @@ public enum PlainFile {
     }
 
     /// Runs work that a disk or a network may block, on a thread of its own, so that only its caller waits. Swift has
-    /// only as many task threads as cores, and other tasks would miss a thread that hangs.
+    /// only as many task threads as cores, and a thread that hangs would be missing for other tasks.
     public static func apart<Value: Sendable>(_ work: @escaping @Sendable () -> Value) async -> Value {
         await withCheckedContinuation { continuation in
             DispatchQueue.global(qos: .utility).async { continuation.resume(returning: work()) }

@@ -21,7 +21,7 @@ final class TransferQueue: @unchecked Sendable {
         /// Entries whose time limit passed before they began.
         var expired: [Entry] = []
         var cancels: [UInt64] = []
-        /// No more orders will come, and at this time the remaining transfers are aborted.
+        /// If set, no more orders will come, and transfers that remain at this time are aborted.
         var stopAt: Int64?
         /// The queue is empty.
         var isEmpty = true

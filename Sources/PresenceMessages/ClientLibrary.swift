@@ -18,14 +18,14 @@ protocol ClientLibrary: Actor {
     var own: String? { get }
     /// Whether the server has confirmed the user.
     var isOwnConfirmed: Bool { get }
-    /// The client's number of the user, by which it refuses requests of a former one.
+    /// The number that the client gave the user. By it the client refuses requests of a former user.
     var userNumber: UserNumber { get }
     /// Incremented by each connection and sign-out, so that a reply to an earlier one has no effect.
     var generation: Int { get }
     /// Whether there is a connection, as far as known.
     var isConnected: Bool { get set }
 
-    /// The user differs from the one in the storage.
+    /// Makes this the own user, because it differs from the one in the storage.
     func adopt(_ user: String)
 }
 
@@ -42,10 +42,10 @@ extension ClientLibrary {
         if !isRestored { await withCheckedContinuation { restorations.append($0) } }
     }
 
-    /// Connects if there never was a connection.
+    /// Returns the signed-in user's id. Connects if there never was a connection.
     ///
-    /// - Throws: `notConnected` then, or if the app closed the client; `signedOut` after a sign-out, or if the user changed
-    ///   meanwhile.
+    /// - Throws: `notConnected` without a connection so far, or if the app closed the client; `signedOut` after a sign-out,
+    ///   or if the user changed meanwhile.
     func ownUser() async throws -> String {
         await restored()
         if isOwnConfirmed, let own { return own }

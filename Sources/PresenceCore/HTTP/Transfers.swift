@@ -6,7 +6,7 @@ import WebSockets
 /// Limits concurrent transfers of files over HTTP, counted over all shards of the process: in total and for each
 /// address, so that slow clients of one address leave places for others.
 ///
-/// Each upload uses the memory of up to two pieces and a descriptor, each download that of one piece. One lock, taken
+/// Each upload uses a descriptor and the memory of up to two pieces, each download the memory of one piece. One lock, taken
 /// twice for each transfer.
 ///
 /// If all places of a direction are taken, a new transfer may get the place of another (`Slot.displace`): of the

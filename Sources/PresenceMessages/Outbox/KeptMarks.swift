@@ -1,8 +1,8 @@
 import Foundation
 import PresenceKit
 
-/// A mark of a conversation, in the client's storage until the server has it. For each conversation and kind of mark
-/// only the furthest mark is kept.
+/// The user's mark in a conversation (up to where it is read or delivered), in the client's storage until the server
+/// has it. For each conversation and kind of mark only the furthest mark is kept.
 struct KeptMark: Sendable {
     static let kind = "conversationMark"
     let id: String
@@ -15,7 +15,7 @@ struct KeptMark: Sendable {
         (id, self.owner, self.mark, isStored) = (UUID().uuidString, owner, mark, false)
     }
 
-    /// `nil` for a write of a later version.
+    /// `nil` for a write that this version of the library cannot read.
     init?(_ write: QueuedWrite) {
         guard let owner = write.owner, let mark = try? JSONDecoder().decode(Ask.Mark.self, from: write.body) else {
             return nil

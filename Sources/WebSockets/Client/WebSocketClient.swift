@@ -138,7 +138,7 @@ public final class WebSocketClient {
             Int32(LCCSCF_HTTP_NO_FOLLOW_REDIRECT.rawValue) | (url.isSecure ? Int32(LCCSCF_USE_SSL.rawValue) : 0)
         // Retained until libwebsockets' last callback for the connection, which releases it.
         info.opaque_user_data = Unmanaged.passRetained(self).toOpaque()
-        // libwebsockets may call back before it returns: with the failure, and with the last callback.
+        // The next call may make callbacks before it returns: the one that reports a failure, and the last one.
         isForgotten = false
         let dialled = lws_client_connect_via_info(&info)
         if isForgotten { return }
