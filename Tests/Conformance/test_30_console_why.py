@@ -208,7 +208,7 @@ async def test_anybody_is_found_on_the_page_of_people(chromium, start):
         for text in ("lovelace", "ana_l78", ana.email, ana.user):
             await fill(page, "search", text)
             await page.until("document.querySelector('[role=status]').textContent === '1 found'")
-            await page.until("document.querySelector('.line:not([hidden]) a').textContent === 'Ana Lovelace'")
+            await page.until("document.querySelector('.line:not([hidden]) a')?.textContent === 'Ana Lovelace'")
         await shows(page, f"{ana.user} · @ana_l78 · {ana.email}")
         await shot(page, "console-search")
         await fill(page, "search", "bob ray")

@@ -63,7 +63,7 @@ class Overview extends Screen {
   #redis = h("p", { class: "quiet" });
 
   render() {
-    const tiles = TILES.map((each) => ({ ...each, tile: tile(each.name, { ...each, bound: undefined, seconds: HOLDS[each.alert], link: each.alert && runbookLink(each.alert) }) }));
+    const tiles = TILES.map((each) => ({ ...each, tile: tile(each.name, { ...each, bound: undefined, seconds: each.isSeen ? 0 : HOLDS[each.alert], link: each.alert && runbookLink(each.alert) }) }));
     numbers.follow(this.signal, (error) => this.#judge(tiles, error));
     every(2_000, this.signal, () => this.#readServers());
     every(COUNTED, this.signal, () => this.#count());

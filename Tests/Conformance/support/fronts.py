@@ -101,6 +101,16 @@ class Front:
         return await self.request("GET", path)
 
     async def request(self, method, path, body=b"", **headers):
+        """The status and the body of an answer. A proxy that refuses a body may reset the connection before its answer is
+        read: then the request is repeated."""
+        for left in (2, 1, 0):
+            try:
+                return await self.exchange(method, path, body, headers)
+            except ConnectionResetError:
+                if not left:
+                    raise
+
+    async def exchange(self, method, path, body, headers):
         """The status and the body of an answer, read while the body is still being sent."""
         reader, writer = await asyncio.open_connection("127.0.0.1", self.port, ssl=self.trust, server_hostname="localhost")
         try:
