@@ -2,7 +2,7 @@ import WebSockets
 
 /// The port through which a request arrived, as the tag of its listener.
 package enum ListenerRole: UInt8 {
-    /// The only port: it serves everything.
+    /// The only port: it serves everything, and the pages and calls of operators only to this machine.
     case only
     /// The public port, if operators and backends have another one.
     case front

@@ -22,7 +22,7 @@ extension PresenceClient {
     package func userSignedOut() { post(.signOut(.none)) }
 
     /// Waits until a former user's data is deleted, also that of the attached libraries.
-    package func userIsForgotten() async { await runner.settle() }
+    package func userIsForgotten() async { await runner.finishPending() }
 
     /// Makes a request of a type that another library knows, on the current connection or on the first one made within
     /// ``Configuration/requestTimeout``.

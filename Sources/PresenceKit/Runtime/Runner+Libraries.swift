@@ -21,7 +21,7 @@ extension Runner {
     }
 
     /// Waits until the storage and the libraries have handled everything that happened before.
-    func settle() async {
+    func finishPending() async {
         handlePosted()
         await lastOperation?.value
         await lastReport?.value

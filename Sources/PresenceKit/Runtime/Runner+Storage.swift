@@ -19,7 +19,7 @@ extension Runner {
     /// Closes the client and the attached libraries, and then the storage: everything that was written before is in it.
     func close() async {
         _ = await ask { .close($0) }
-        await settle()
+        await finishPending()
         await afterStorage { [storage] in await storage.close() }.value
     }
 

@@ -121,12 +121,12 @@ actor Runner {
     func switchUser(_ token: @escaping PresenceClient.TokenProvider) async {
         provideToken = token
         _ = await ask { .switchUser($0) }
-        await settle()
+        await finishPending()
     }
 
     func signOut() async {
         _ = await ask { .signOut($0) }
-        await settle()
+        await finishPending()
     }
 
     private func run(_ input: Input) {
