@@ -5,7 +5,7 @@ package import Redis
 /// A real `redis-server` in a temporary directory, on a Unix socket and a free TCP port. It ends with this object, and
 /// with the test process.
 package final class RedisServer {
-    package private(set) var port: UInt16 = 0
+    package let port: UInt16
     package var socketPath: String { place.file("socket") }
     /// Its address, in the form of a server's setting.
     package var url: String { "unix://\(socketPath)" }
@@ -20,16 +20,8 @@ package final class RedisServer {
     package init(_ arguments: [String] = []) throws {
         place = try TemporaryDirectory()
         self.arguments = arguments
-        for attempt in 1... {
-            port = try FreePort.find()
-            do {
-                try start()
-                return
-            } catch let failure as Failure where failure.log.contains("Address already in use") && attempt < 5 {
-                // Another process has found it, too.
-                continue
-            }
-        }
+        port = try FreePort.find()
+        try start()
     }
 
     /// Starts it (again), at the same addresses; returns when a line of its log contains `line`.

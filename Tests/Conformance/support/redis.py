@@ -16,7 +16,7 @@ class Redis:
     def __init__(self, environment=None):
         self.environment = os.environ | (environment or {})
         self.directory = tempfile.mkdtemp(prefix="presence-redis-")
-        self.port = None
+        self.port = free_port()
         self.start()
 
     @property
@@ -24,18 +24,7 @@ class Redis:
         return f"redis://127.0.0.1:{self.port}"
 
     def start(self):
-        """Starts it; a restart uses the same port."""
-        is_new = self.port is None
-        for _ in range(5):
-            if is_new:
-                self.port = free_port()
-            if self.begin():
-                return
-            assert is_new, "redis-server does not start again"
-        raise AssertionError("redis-server does not start")
-
-    def begin(self):
-        """Whether it accepts connections. If not, it has ended, for example because another process took its port."""
+        """Starts it; a restart uses the same port. It accepts connections when this returns."""
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
                 [shutil.which("redis-server") or "/usr/bin/redis-server"]
@@ -46,11 +35,9 @@ class Redis:
         deadline = time.monotonic() + 20
         own = f"process_id:{self.process.pid}"
         while own not in self.command("INFO", "server").split() or self.command("PING") != "PONG":
-            if self.process.poll() is not None:
-                return False
+            assert self.process.poll() is None, "redis-server does not start"
             assert time.monotonic() < deadline, "redis-server is never ready"
             time.sleep(0.02)
-        return True
 
     def command(self, *words, database=None):
         """The answer of one command, as plain lines."""
