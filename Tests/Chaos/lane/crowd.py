@@ -73,6 +73,7 @@ class Member:
                 # The client has reported it only now: until then the order was on its way.
                 truth.left_at = report["at"]
             self.state = state
+            self.says_nothing()
         elif "saved" in report:
             answer = self.answers.pop(report["number"], None)
             if answer and not answer.done():
@@ -96,9 +97,16 @@ class Member:
             self.crowd.tell(
                 make=self.user, user=self.user, url=self.line.url, token=self.token, watch=self.watches)
 
+    def says_nothing(self):
+        """Without a connection the client cannot say good-bye, and the session of the one before lingers."""
+        truth = self.ledger.truth(self.user)
+        if not self.wants_in and truth.manner == "said good-bye" and self.state in ("connecting", "reconnecting"):
+            truth.manner = "line broke"
+
     async def leave(self, manner):
         self.wants_in = False
         self.ledger.leaves(self.user, manner)
+        self.says_nothing()
         if manner != "said good-bye":
             self.line.let_nobody_back()
         if manner == "vanished":
