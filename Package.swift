@@ -337,6 +337,7 @@ let package = Package(
             dependencies: [
                 "presenced", "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals",
                 "Tokens", "TestSupport",
+                .product(name: "ArgumentParser", package: "swift-argument-parser", condition: server),
                 .product(name: "Logging", package: "swift-log", condition: server),
                 .product(name: "Yams", package: "Yams", condition: server),
             ],

@@ -1,3 +1,4 @@
+import ArgumentParser
 import Foundation
 import Testing
 
@@ -16,6 +17,15 @@ import Testing
             try? await Task.sleep(for: .milliseconds(5))
         }
         return false
+    }
+
+    @Test func `the help of each command has an example`() {
+        func look(at command: any ParsableCommand.Type, _ words: String) {
+            let help = command.helpMessage()
+            #expect(help.contains("EXAMPLES\n  \(words)"), "\(help)")
+            for next in command.configuration.subcommands { look(at: next, "\(words) \(next._commandName)") }
+        }
+        for command in Presenced.configuration.subcommands { look(at: command, "presenced \(command._commandName)") }
     }
 
     @Test(arguments: [SIGTERM, SIGINT])

@@ -28,7 +28,8 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create an account and print its user id. The password is read from standard input.")
+            abstract: "Create an account and print its user id. The password is read from standard input.",
+            discussion: "EXAMPLES\n  presenced user create ana@example.org --display-name Ana < password")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: "The e-mail address.") var email: String
@@ -44,7 +45,8 @@ struct UserCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List all accounts: user id, address, username and state.")
+            abstract: "List all accounts: user id, address, username and state.",
+            discussion: "EXAMPLES\n  presenced user list --json | jq -r .email")
 
         @OptionGroup var place: AccountPlace
         @Flag(help: "One JSON object a line.") var json = false
@@ -62,7 +64,9 @@ struct UserCommand: AsyncParsableCommand {
     }
 
     struct Show: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Show an account, as JSON.")
+        static let configuration = CommandConfiguration(
+            abstract: "Show an account, as JSON.",
+            discussion: "EXAMPLES\n  presenced user show ana@example.org")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String
@@ -72,7 +76,8 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Disable: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sign an account out everywhere, and refuse sign-ins.")
+            abstract: "Sign an account out everywhere, and refuse sign-ins.",
+            discussion: "EXAMPLES\n  presenced user disable ana.l")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String
@@ -81,7 +86,9 @@ struct UserCommand: AsyncParsableCommand {
     }
 
     struct Enable: AsyncParsableCommand {
-        static let configuration = CommandConfiguration(abstract: "Let a disabled account sign in again.")
+        static let configuration = CommandConfiguration(
+            abstract: "Let a disabled account sign in again.",
+            discussion: "EXAMPLES\n  presenced user enable ana.l")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String
@@ -91,7 +98,8 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete an account and all its data. This cannot be undone.")
+            abstract: "Delete an account and all its data. This cannot be undone.",
+            discussion: "EXAMPLES\n  presenced user delete ana@example.org --yes")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String
@@ -106,7 +114,8 @@ struct UserCommand: AsyncParsableCommand {
 
     struct SetPassword: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set a password, read from standard input, and sign the account out everywhere.")
+            abstract: "Set a password, read from standard input, and sign the account out everywhere.",
+            discussion: "EXAMPLES\n  presenced user set-password ana@example.org < password")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: AccountPlace.who) var who: String

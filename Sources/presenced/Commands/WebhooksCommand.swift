@@ -22,7 +22,8 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List endpoints: events pending, sent, dropped and given up, and the last failure.")
+            abstract: "List endpoints: events pending, sent, dropped and given up, and the last failure.",
+            discussion: "EXAMPLES\n  presenced webhooks list --json")
 
         @OptionGroup var place: AccountPlace
         @Flag(help: "One JSON object a line.") var json = false
@@ -40,7 +41,8 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Retry all pending events of an endpoint now, even if it answered 410.")
+            abstract: "Retry all pending events of an endpoint now, even if it answered 410.",
+            discussion: "EXAMPLES\n  presenced webhooks retry https://app.example.org/events")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: "The endpoint's url in the configuration.") var url: String
@@ -50,7 +52,8 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Drop: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Drop all pending events of an endpoint. This cannot be undone.")
+            abstract: "Drop all pending events of an endpoint. This cannot be undone.",
+            discussion: "EXAMPLES\n  presenced webhooks drop https://old.example.org/events --yes")
 
         @OptionGroup var place: AccountPlace
         @Argument(help: "The endpoint's url in the present or a former configuration.") var url: String
