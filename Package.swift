@@ -237,7 +237,8 @@ let package = Package(
 
         // The cost of the client library's calls: loadtest/client-latency.
         .executableTarget(
-            name: "kit-latency", dependencies: ["PresenceKit"], path: "loadtest/KitLatency", swiftSettings: strict),
+            name: "kit-latency", dependencies: ["PresenceKit", "PresenceMessages"], path: "loadtest/KitLatency",
+            swiftSettings: strict),
 
         // Tests: one folder for each module, and the code that they share.
         .executableTarget(

@@ -39,7 +39,7 @@ extension PresenceMessenger {
             throw PresenceError(.notFound, "the server does not have the message \(message.id), whose sending failed")
         }
         let (change, made) = try await make(kind, in: lane)
-        if let shown = shown(lane).first(where: { $0.id == message.id }) { return shown }
+        if let shown = shown(message.id, in: lane) { return shown }
         if let made { return Message(made, in: lane) }
         var expected = message
         change.apply(to: &expected)

@@ -72,7 +72,7 @@ extension PresenceMessenger {
             return nil
         }
         conversations[wire.id] = conversation
-        if let own { talks[wire.id]?.mark(conversation.members, own: own) }
+        if own != nil { talks[wire.id]?.mark(conversation.members) }
         publishList()
         publish(wire.id)
         delivered(wire.id, conversation.lastSequence)

@@ -8,17 +8,20 @@ extension PresenceMessenger {
     /// not sent yet are at the end. Each list has the changes since the loop's previous one.
     public nonisolated func messages(in conversation: String) -> PresenceUpdates<MessageList> {
         MessageList.updates(
-            LoopSequence<[Message]>(
+            LoopSequence<MessageRows>(
                 begin: { await self.begin($0, $1, conversation) }, end: { await self.end($0, conversation) }))
     }
 
-    private func begin(_ id: UUID, _ loop: AsyncStream<[Message]>.Continuation, _ conversation: String) async {
+    private func begin(_ id: UUID, _ loop: AsyncStream<MessageRows>.Continuation, _ conversation: String) async {
         await restored()
         guard !tasks.isClosed else { return loop.finish() }
         let isFirst = messageLoops[conversation]?.isEmpty != false
-        if talks[conversation] == nil { talks[conversation] = Talk(id: conversation) }
-        if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
-        messageLoops[conversation, default: Loops()].add(id, loop, shown(conversation))
+        if talks[conversation] == nil {
+            newTalk(conversation)
+            messageLoops[conversation] = Loops()
+        }
+        publish(conversation)
+        messageLoops[conversation]!.add(id, loop, rows[conversation])
         client.beginConnecting()
         // The marks of its members come with the list.
         want(list: true)
@@ -29,7 +32,7 @@ extension PresenceMessenger {
         messageLoops[conversation]?.remove(id)
         guard messageLoops[conversation]?.isEmpty == true else { return }
         messageLoops[conversation] = nil
-        talks[conversation] = nil
+        (talks[conversation], rows[conversation]) = (nil, nil)
         problems[conversation] = nil
         // The client unsubscribes, unless the app observes the typing itself.
         typing[conversation] = nil
@@ -110,9 +113,13 @@ extension PresenceMessenger {
     /// The server can no longer continue from here: a new subscription replaces the list by its newest page.
     func reset(_ conversation: String) {
         guard talks[conversation] != nil else { return }
-        talks[conversation] = Talk(id: conversation)
-        if let members = conversations[conversation]?.members, let own { talks[conversation]!.mark(members, own: own) }
+        newTalk(conversation)
         follow(conversation)
+    }
+
+    private func newTalk(_ conversation: String) {
+        talks[conversation] = Talk(id: conversation, own: own ?? "")
+        if own != nil, let members = conversations[conversation]?.members { talks[conversation]!.mark(members) }
     }
 
     // MARK: Pages

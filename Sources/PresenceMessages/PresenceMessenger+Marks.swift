@@ -22,7 +22,7 @@ extension PresenceMessenger {
             conversations[conversation]!.members[index].read = max(former, read)
             let unread = Int(max(0, conversations[conversation]!.lastSequence - max(former, read)))
             conversations[conversation]!.unreadCount = min(conversations[conversation]!.unreadCount, unread)
-            talks[conversation]?.mark(conversations[conversation]!.members, own: own)
+            talks[conversation]?.mark(conversations[conversation]!.members)
             publishList()
             publish(conversation)
         }

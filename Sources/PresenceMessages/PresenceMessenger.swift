@@ -22,7 +22,12 @@ public actor PresenceMessenger: ClientLibrary {
     var isRestored = false
     var restorations: [CheckedContinuation<Void, Never>] = []
 
-    var own: String? { didSet { outbox.owner = own } }
+    var own: String? {
+        didSet {
+            outbox.owner = own
+            for id in talks.keys { talks[id]!.own = own ?? "" }
+        }
+    }
     var isOwnConfirmed = false
     private(set) var userNumber: UserNumber = 0
     var generation = 0
@@ -44,7 +49,9 @@ public actor PresenceMessenger: ClientLibrary {
     var refusedLoops = Loops<[MessageChange]>()
 
     var talks: [String: Talk] = [:]
-    var messageLoops: [String: Loops<[Message]>] = [:]
+    var messageLoops: [String: Loops<MessageRows>] = [:]
+    /// The messages of each observed conversation, as its loops get them.
+    var rows: [String: MessageRows] = [:]
     /// For each observed conversation, the observation that keeps the client's subscription.
     var typing: [String: ObservationShare] = [:]
     /// The conversations whose subscription is in progress.
@@ -162,7 +169,7 @@ public actor PresenceMessenger: ClientLibrary {
         (unremoved, keptMarks, told) = ([], [], [:])
         forgetDevice()
         abandon(.signedOut)
-        talks = talks.reduce(into: [:]) { $0[$1.key] = Talk(id: $1.key) }
+        for id in talks.keys { talks[id] = Talk(id: id) }
         (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
         if isListKnown { listLoops.publish([]) }
         isListKnown = false
@@ -198,17 +205,26 @@ public actor PresenceMessenger: ClientLibrary {
     func publish(_ id: String) {
         waitingLoops.publish(outbox.waiting)
         guard messageLoops[id] != nil else { return }
-        messageLoops[id]!.publish(shown(id))
+        updateRows(id)
+        messageLoops[id]!.publish(rows[id]!)
     }
 
-    /// The messages of a conversation, followed by those being sent, with pending changes applied.
-    func shown(_ id: String) -> [Message] {
-        let held = talks[id]?.shown(to: own ?? "", at: Date()) ?? []
-        let ids = Set(held.map(\.id))
-        let all = held + outbox.shown(in: id) { ids.contains($0) }
-        let changes = Dictionary(grouping: outbox.changes(in: id)) { $0.messageId ?? "" }
-        guard !changes.isEmpty else { return all }
-        return all.map { message in (changes[message.id] ?? []).reduce(into: message) { $1.apply(to: &$0) } }
+    /// Takes the changes of an observed conversation into its rows.
+    func updateRows(_ id: String) {
+        guard talks[id] != nil else { return }
+        let unsent = outbox.shown(in: id) { talks[id]!.number(of: $0) != nil }
+        rows[id, default: MessageRows()].update(
+            &talks[id]!, unsent: unsent, changes: outbox.changes(in: id), at: Date())
+    }
+
+    /// A message as it is shown, with pending changes.
+    func shown(_ message: String, in conversation: String) -> Message? {
+        if talks[conversation] != nil {
+            updateRows(conversation)
+            return rows[conversation]!.messages.last { $0.id == message }
+        }
+        let unsent = outbox.shown(in: conversation) { _ in false }.first { $0.id == message }
+        return unsent.map { outbox.changes(in: conversation).reduce(into: $0) { $1.apply(to: &$0) } }
     }
 
     func publishList() {

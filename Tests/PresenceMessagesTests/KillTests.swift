@@ -87,7 +87,7 @@ import Testing
     }
 
     /// SplitMix64 (Steele, Lea, Flood).
-    private struct Seeded: RandomNumberGenerator {
+    struct Seeded: RandomNumberGenerator {
         var state: UInt64
         mutating func next() -> UInt64 {
             state &+= 0x9E37_79B9_7F4A_7C15

@@ -34,6 +34,9 @@ struct KitLatency {
             await seen
         }
         await watching.end()
+        if let own = await ana.me.user {
+            try await Screen(ana, bob, users: (own, user)).measure(shown: [50, 3_000], calls / 5)
+        }
         await ana.disconnect()
         try await measure("person from the cache, offline", calls, runs) { _ in _ = try await ana.person(user) }
         try await measure("a change queued on disk, offline", calls / 5, runs) { number in

@@ -15,7 +15,10 @@ public final class ConversationModel {
     /// The signed-in user.
     public let user: String
     /// Oldest first; messages being sent are at the end.
-    public private(set) var messages: [Message] = []
+    public var messages: [Message] {
+        access(keyPath: \.messages)
+        return rows
+    }
     /// `nil` until it is known, and after the user has left it.
     public private(set) var conversation: ChatConversation?
     /// The other users who are typing.
@@ -62,6 +65,8 @@ public final class ConversationModel {
 
     private let repository: any MessageRepository
     private let name: (String) -> String
+    /// Not a property of the macro, whose setter compares the two lists, row by row.
+    @ObservationIgnored private var rows: [Message] = []
     private var field = ""
     private var reason = ""
     /// The text in the field before ``beginEditing(_:)``.
@@ -143,9 +148,11 @@ public final class ConversationModel {
         async let list: Void = observeConversation()
         async let refused: Void = observeRefusals()
         for await newer in repository.messages(in: id) {
-            messages = newer.messages
+            withMutation(keyPath: \.messages) { rows = newer.messages }
             // The edited message was deleted.
-            if let editing, newer.contains(where: { $0.id == editing.id && $0.isDeleted }) { cancelEditing() }
+            if let editing, newer.changes.changed.contains(editing.id), newer[editing.id]?.isDeleted == true {
+                cancelEditing()
+            }
             hasEarlier = await repository.hasEarlier(in: id)
             if isVisible { await markRead() }
         }

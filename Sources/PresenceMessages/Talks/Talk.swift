@@ -13,7 +13,14 @@ struct Talk {
     let id: String
     /// Distinguishes this object from others for the same conversation.
     let identity = UUID()
+    /// The signed-in user; empty while unknown.
+    var own: String { didSet { if own != oldValue { touched = .all } } }
     private var messages: [Int64: Message] = [:]
+    /// The numbers of the messages, in their order.
+    private var numbers: [Int64] = []
+    private var ids: [String: Int64] = [:]
+    /// The messages that must be shown anew.
+    private var touched = Touched.all
     /// The first number of the complete range; `nil` while nothing is known.
     private(set) var oldest: Int64?
     /// The last number of the range; `oldest - 1` if it is empty.
@@ -31,8 +38,15 @@ struct Talk {
     private var read: Int64 = 0
     private var members: [ChatConversation.Member] = []
 
-    init(id: String) {
+    /// Messages, by their numbers.
+    enum Touched: Equatable {
+        case all
+        case some(Set<Int64>)
+    }
+
+    init(id: String, own: String = "") {
         self.id = id
+        self.own = own
     }
 
     /// The position from which the next connection continues.
@@ -45,11 +59,13 @@ struct Talk {
     var hasEarlier: Bool { oldest.map { $0 > first } ?? true }
 
     /// The newest known message.
-    var newest: Int64 { max(through, messages.keys.max() ?? 0) }
+    var newest: Int64 { max(through, numbers.last ?? 0) }
 
-    func contains(_ message: String) -> Bool { messages.values.contains { $0.id == message } }
-
-    func message(_ id: String) -> Message? { messages.values.first { $0.id == id } }
+    /// The number of a shown message.
+    func number(of id: String) -> Int64? {
+        guard let oldest, let number = ids[id], number >= oldest else { return nil }
+        return number
+    }
 
     // MARK: Input
 
@@ -68,9 +84,12 @@ struct Talk {
             // Kept: messages that were received after the server had made the reply, which lacks them.
             let begin = news.map(\.seq).min() ?? last + 1
             messages = messages.filter { $0.key >= begin }
+            numbers.removeAll { $0 < begin }
+            ids = ids.filter { $0.value >= begin }
             oldest = begin
             through = begin - 1
         }
+        touched = .all
         for message in news { hold(message) }
         extend()
         version = (parts.compactMap(\.messagesVersion) + [earlyVersion].compactMap(\.self)).max() ?? version
@@ -96,6 +115,7 @@ struct Talk {
     mutating func apply(_ page: Wire.Page) {
         first = page.first
         guard let former = oldest else { return }
+        touched = .all
         for message in page.messages where message.seq < former { hold(message, isOlder: true) }
         var begin = former
         while begin > first, messages[begin - 1] != nil { begin -= 1 }
@@ -112,6 +132,17 @@ struct Talk {
         var message = Message(wire, in: id)
         if let held { (message.status, message.statusUpdatedAt) = (held.status, held.statusUpdatedAt) }
         messages[wire.seq] = message
+        ids[message.id] = wire.seq
+        if held == nil { numbers.insert(wire.seq, at: numbers.index(after: wire.seq)) }
+        touch(numbers: [wire.seq])
+    }
+
+    private mutating func touch(numbers changed: some Sequence<Int64>) {
+        guard case .some(var all) = touched else { return }
+        // Moved, not copied.
+        touched = .all
+        all.formUnion(changed)
+        touched = .some(all)
     }
 
     private mutating func extend() {
@@ -122,32 +153,72 @@ struct Talk {
     // MARK: Marks
 
     /// Applies the members' marks.
-    mutating func mark(_ members: [ChatConversation.Member], own: String) {
+    mutating func mark(_ members: [ChatConversation.Member]) {
+        let former = (members: self.members, delivered: delivered, read: read)
         self.members = members
         let others = members.filter { $0.user != own }
-        guard !others.isEmpty else { return }
-        delivered = max(delivered, others.map(\.delivered).min()!)
-        let reads = others.compactMap(\.read)
-        if reads.count == others.count { read = max(read, reads.min()!) }
+        if !others.isEmpty {
+            delivered = max(delivered, others.map(\.delivered).min()!)
+            let reads = others.compactMap(\.read)
+            if reads.count == others.count { read = max(read, reads.min()!) }
+        }
+        touch(after: former.delivered, through: delivered)
+        touch(after: former.read, through: read)
+        if members.map(\.user) == former.members.map(\.user) {
+            for (old, new) in zip(former.members, members) where old.read != new.read {
+                touch(after: min(old.read ?? 0, new.read ?? 0), through: max(old.read ?? 0, new.read ?? 0))
+            }
+        } else {
+            touch(after: 0, through: (former.members + members).compactMap(\.read).max() ?? 0)
+        }
+    }
+
+    /// The messages behind one mark, up to another.
+    private mutating func touch(after begin: Int64, through end: Int64) {
+        guard begin < end else { return }
+        touch(numbers: numbers[numbers.index(after: begin)..<numbers.index(after: end)])
     }
 
     // MARK: Values
 
+    /// Returns the messages whose values may differ from those shown before.
+    mutating func takeTouched() -> Touched {
+        defer { touched = .some([]) }
+        return touched
+    }
+
     /// The messages, oldest first, with the status of each.
-    mutating func shown(to own: String, at date: Date) -> [Message] {
+    mutating func shown(at date: Date) -> [Message] {
         guard let oldest else { return [] }
-        let ownRead = members.first { $0.user == own }?.read ?? 0
-        let readers = members.filter { $0.user != own }
-        return messages.keys.filter { $0 >= oldest }.sorted().map { number in
-            let isOwn = messages[number]!.senderId == own
-            let status: MessageStatus =
-                isOwn
-                ? (number <= read ? .read : number <= delivered ? .delivered : .sent)
-                : (number <= ownRead ? .read : .delivered)
-            messages[number]!.advance(to: status, at: date)
-            var message = messages[number]!
-            message.readBy = readers.filter { $0.user != message.senderId && ($0.read ?? 0) >= number }.map(\.user)
-            return message
+        return numbers[numbers.index(after: oldest - 1)...].map { shown($0, at: date)! }
+    }
+
+    /// A message with its status; `nil` if it is not shown.
+    mutating func shown(_ number: Int64, at date: Date) -> Message? {
+        guard let oldest, number >= oldest, let held = messages[number] else { return nil }
+        let status: MessageStatus =
+            held.senderId == own
+            ? (number <= read ? .read : number <= delivered ? .delivered : .sent)
+            : (number <= members.first { $0.user == own }?.read ?? 0 ? .read : .delivered)
+        messages[number]!.advance(to: status, at: date)
+        var message = messages[number]!
+        message.readBy = members.filter {
+            $0.user != own && $0.user != message.senderId && ($0.read ?? 0) >= number
+        }.map(\.user)
+        return message
+    }
+}
+
+extension [Int64] {
+    /// The index of the first number behind another, in an ordered array.
+    fileprivate func index(after number: Int64) -> Int {
+        // Most often that is the end.
+        if last ?? .min <= number { return count }
+        var (low, high) = (0, count)
+        while low < high {
+            let middle = (low + high) / 2
+            if self[middle] <= number { low = middle + 1 } else { high = middle }
         }
+        return low
     }
 }

@@ -20,9 +20,9 @@ public struct ListChanges: Codable, Hashable, Sendable {
     /// The changes between two lists.
     ///
     /// - Parameter key: identifies an entry.
-    init<Entry: Identifiable & Equatable, Key: Hashable>(
-        from former: [Entry], to newer: [Entry], by key: (Entry) -> Key
-    ) where Entry.ID == String {
+    init<Entries: Collection, Key: Hashable>(
+        from former: Entries, to newer: Entries, by key: (Entries.Element) -> Key
+    ) where Entries.Element: Identifiable<String> & Equatable {
         let before = Dictionary(former.map { (key($0), $0) }) { $1 }
         for entry in newer {
             guard let known = before[key(entry)] else {

@@ -24,6 +24,17 @@ public struct MessageList: RandomAccessCollection, Codable, Hashable, Sendable {
     public subscript(id: String) -> Message? { messages.first { $0.id == id } }
 
     /// Adds to each element the changes since the previous one.
+    static func updates<Base: AsyncSequence & Sendable>(
+        _ lists: Base
+    ) -> PresenceUpdates<MessageList> where Base.Element == MessageRows {
+        PresenceUpdates(
+            Compared(lists) { newer, former in
+                let (before, after) = newer.differing(from: former)
+                return MessageList(newer.messages, changes: ListChanges(from: before, to: after, by: \.id))
+            })
+    }
+
+    /// The same for lists that do not know their changes: those of a fake.
     package static func updates<Base: AsyncSequence & Sendable>(
         _ lists: Base
     ) -> PresenceUpdates<MessageList> where Base.Element == [Message] {
