@@ -69,6 +69,15 @@ extension PresenceClient {
         return (owner, writes.filter { kinds.contains($0.kind) })
     }
 
+    /// Stores records for later launches: each replaces the record of its key, and `nil` removes it. Returns before they
+    /// are stored; a former user's are dropped.
+    package func keep(_ records: [(key: String, value: Data?)], of user: UserNumber) async {
+        await runner.keep(records, of: user)
+    }
+
+    /// Returns the records that were kept for the owner of the storage.
+    package func keptRecords() async -> [String: Data] { await runner.keptRecords() }
+
     /// Returns a token of the user for HTTP requests: the connection's token, or a new one if there is no connection or
     /// its token equals `refused`.
     ///

@@ -1,3 +1,5 @@
+import Foundation
+
 // The attached libraries: their events, and what they ask for in the name of a user.
 extension Runner {
     /// Reports events to a library, beginning with the current connection.
@@ -45,6 +47,19 @@ extension Runner {
     func keptWrites() async throws -> (owner: String?, writes: [QueuedWrite]) {
         await recalled()
         return try await waitForStorage { [storage] in try await storage.writes.load() }
+    }
+
+    /// Stores a library's records, unless they are a former user's. Nothing waits for that.
+    func keep(_ records: [(key: String, value: Data?)], of user: UserNumber) {
+        guard isCurrent(user) else { return }
+        afterStorage { [storage] in await storage.history.write(records) }
+    }
+
+    /// The records of the storage's owner.
+    func keptRecords() async -> [String: Data] {
+        await recalled()
+        let loaded = try? await waitForStorage { [storage] in await storage.history.load() }
+        return loaded ?? [:]
     }
 
     /// Returns the connection's token, or another one if there is none or it equals `refused`. A provider that exceeds

@@ -31,6 +31,11 @@ extension Runner {
                 logger?.log(.error, "the user's cache cannot be removed: \(error)")
             }
             do {
+                try await storage.history.removeAll()
+            } catch {
+                logger?.log(.error, "the user's messages cannot be removed: \(error)")
+            }
+            do {
                 if andWrites { try await storage.writes.removeAll() }
             } catch {
                 logger?.log(.error, "the user's queued writes cannot be removed: \(error)")

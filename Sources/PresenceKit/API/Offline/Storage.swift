@@ -1,13 +1,16 @@
 import Foundation
 
-/// The client's data on the device: the last known data of users, pending writes, and the device's id.
+/// The client's data on the device: the last known data of users, conversations with their newest messages, pending
+/// writes, and the device's id.
 ///
-/// A sign-out removes users and writes, so the next user to sign in finds none of them.
+/// A sign-out removes all but the device's id, so the next user to sign in finds none of them.
 public struct Storage: Sendable {
     /// The last known data of users.
     package let cache: any PresenceCache
     /// The pending writes.
     package let writes: any WriteQueue
+    /// The last known conversations and messages.
+    package let history: any RecordStore
     /// The id of this device, if it is stored; without one, each client makes its own.
     package let deviceID: String?
     /// Faults that were found when the storage was opened, for the log.
@@ -16,16 +19,20 @@ public struct Storage: Sendable {
     let close: @Sendable () async -> Void
 
     /// Creates a storage from other implementations.
-    package init(cache: any PresenceCache, writes: any WriteQueue, deviceID: String? = nil) {
-        self.init(cache: cache, writes: writes, deviceID: deviceID, problems: [], close: {})
+    package init(
+        cache: any PresenceCache, writes: any WriteQueue, history: any RecordStore = MemoryRecords(),
+        deviceID: String? = nil
+    ) {
+        self.init(cache: cache, writes: writes, history: history, deviceID: deviceID, problems: [], close: {})
     }
 
     private init(
-        cache: any PresenceCache, writes: any WriteQueue, deviceID: String?, problems: [String],
-        close: @escaping @Sendable () async -> Void
+        cache: any PresenceCache, writes: any WriteQueue, history: any RecordStore, deviceID: String?,
+        problems: [String], close: @escaping @Sendable () async -> Void
     ) {
         self.cache = cache
         self.writes = writes
+        self.history = history
         self.deviceID = deviceID
         self.problems = problems
         self.close = close
@@ -59,9 +66,12 @@ public struct Storage: Sendable {
         var problems: [String] = []
         let cache = try FileCache(directory, capacity: people, problems: &problems)
         let queue = try FileWriteQueue(directory, capacity: writes, problems: &problems)
-        return Storage(cache: cache, writes: queue, deviceID: try directory.deviceID(), problems: problems) {
+        let history = try FileRecords(directory, problems: &problems)
+        let device = try directory.deviceID()
+        return Storage(cache: cache, writes: queue, history: history, deviceID: device, problems: problems) {
             await cache.close()
             await queue.close()
+            await history.close()
             directory.close()
         }
     }
