@@ -51,7 +51,8 @@ extension PresenceMessenger {
                 }
                 guard asked == generation else { return }
                 for conversation in answers.flatMap({ $0.conversationList ?? [] }) { apply(conversation) }
-                isListKnown = true
+                (isListKnown, isListStale) = (true, false)
+                keep(history.completeList())
                 return publishList()
             } catch {
                 guard await mayRetry(after: error, asked, faults: &faults) else { return }
@@ -67,11 +68,13 @@ extension PresenceMessenger {
         guard let conversation = ChatConversation(wire, of: own) else {
             conversations[wire.id] = nil
             dropMarks(of: wire.id)
+            keep(history.remove(wire.id))
             exclude(wire.id)
             publishList()
             return nil
         }
         conversations[wire.id] = conversation
+        keep(history.update(conversation))
         if own != nil { talks[wire.id]?.mark(conversation.members) }
         publishList()
         publish(wire.id)

@@ -17,7 +17,7 @@ extension PresenceMessenger {
         guard !tasks.isClosed else { return loop.finish() }
         let isFirst = messageLoops[conversation]?.isEmpty != false
         if talks[conversation] == nil {
-            newTalk(conversation)
+            newTalk(conversation, kept: true)
             messageLoops[conversation] = Loops()
         }
         publish(conversation)
@@ -78,6 +78,7 @@ extension PresenceMessenger {
                     answers.flatMap { $0.conversations ?? [] }.filter { $0.conversation == conversation })
                 problems[conversation] = nil
                 publish(conversation)
+                keepMessages(of: conversation)
                 return arrived(conversation)
             } catch {
                 if asked == generation, !error.isPassing { problems[conversation] = error }
@@ -107,6 +108,7 @@ extension PresenceMessenger {
         guard talks[event.conversation] != nil else { return }
         talks[event.conversation]!.heard(event.message, version: event.conversationVersion)
         publish(event.conversation)
+        keepMessages(of: event.conversation)
         arrived(event.conversation)
     }
 
@@ -117,9 +119,16 @@ extension PresenceMessenger {
         follow(conversation)
     }
 
-    private func newTalk(_ conversation: String) {
-        talks[conversation] = Talk(id: conversation, own: own ?? "")
-        if own != nil, let members = conversations[conversation]?.members { talks[conversation]!.mark(members) }
+    /// - Parameter kept: begins with the messages on this device.
+    private func newTalk(_ conversation: String, kept isKept: Bool = false) {
+        let own = own ?? ""
+        if isKept, let kept = history.messages(of: conversation) {
+            talks[conversation] = Talk(id: conversation, own: own, kept: kept)
+        } else {
+            talks[conversation] = Talk(
+                id: conversation, own: own, preview: isKept ? conversations[conversation]?.lastMessage : nil)
+        }
+        if self.own != nil, let members = conversations[conversation]?.members { talks[conversation]!.mark(members) }
     }
 
     // MARK: Pages

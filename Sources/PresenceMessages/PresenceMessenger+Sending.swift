@@ -175,7 +175,10 @@ extension PresenceMessenger {
         do throws(PresenceError) {
             let made = try await ask(entry)
             guard outbox[entry.id] != nil else { return }
-            if let made { talks[lane]?.apply(made) }
+            if let made {
+                talks[lane]?.apply(made)
+                keepMessages(of: lane)
+            }
             if let change = entry.change { hold(change, made, at: version) }
             outbox.remove(entry.id)
             publish(entry)

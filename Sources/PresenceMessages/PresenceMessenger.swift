@@ -65,8 +65,14 @@ public actor PresenceMessenger: ClientLibrary {
     var listLoops = Loops<[ChatConversation]>()
     var isListWanted = false
     var isListing = false
-    /// Whether the list was received.
+    /// Whether the list was received, or comes from the device.
     var isListKnown = false
+    /// Whether it comes from the device, and was not received since.
+    var isListStale = false
+    /// The conversations and messages on the device.
+    var history: History
+    /// Stores the last of their changes.
+    var lastKept: Task<Void, Never>?
 
     /// The HTTP transport; `nil` until it is needed.
     var transport: (any HTTPTransport)?
@@ -100,6 +106,7 @@ public actor PresenceMessenger: ClientLibrary {
         self.configuration = configuration
         self.transport = transport
         self.clock = clock
+        history = History(messages: configuration.keptMessages, conversations: configuration.keptConversations)
         Task { [weak self] in await client.attach { [weak self] in await self?.handle($0) } }
     }
 
@@ -111,6 +118,7 @@ public actor PresenceMessenger: ClientLibrary {
             // Their owner is checked against the token or the first connection.
             outbox.recall(kept.writes)
             keptMarks = kept.writes.filter { $0.kind == KeptMark.kind }.compactMap(KeptMark.init)
+            if own != nil { recallHistory(await client.keptRecords()) }
         }
         endRestoration()
     }
@@ -155,6 +163,7 @@ public actor PresenceMessenger: ClientLibrary {
     }
 
     func adopt(_ user: String) {
+        if own != nil { forgetHistory() }
         own = user
         abandon(.signedOut)
         waitingLoops.publish(outbox.waiting)
@@ -169,10 +178,8 @@ public actor PresenceMessenger: ClientLibrary {
         (unremoved, keptMarks, told) = ([], [], [:])
         forgetDevice()
         abandon(.signedOut)
-        for id in talks.keys { talks[id] = Talk(id: id) }
-        (conversations, versions, marks, problems, typing) = ([:], [:], [:], [:], [:])
-        if isListKnown { listLoops.publish([]) }
-        isListKnown = false
+        forgetHistory()
+        (marks, problems, typing) = ([:], [:], [:])
         waitingLoops.publish(0)
         for id in messageLoops.keys { publish(id) }
     }
@@ -191,6 +198,7 @@ public actor PresenceMessenger: ClientLibrary {
         await tasks.close()
         for upload in uploads.values { _ = await upload.result }
         _ = await push.last?.result
+        await lastKept?.value
     }
 
     /// Fails the waiting calls.
@@ -232,6 +240,11 @@ public actor PresenceMessenger: ClientLibrary {
     }
 
     var shownList: [ChatConversation] {
-        conversations.values.map { changed($0) }.sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
+        let now = conversations.values.map { conversation in
+            var conversation = changed(conversation)
+            conversation.isStale = isListStale
+            return conversation
+        }
+        return now.sorted { ($0.listDate, $0.id) > ($1.listDate, $1.id) }
     }
 }

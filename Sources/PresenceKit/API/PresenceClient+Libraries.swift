@@ -70,9 +70,9 @@ extension PresenceClient {
     }
 
     /// Stores records for later launches: each replaces the record of its key, and `nil` removes it. Returns before they
-    /// are stored; a former user's are dropped.
-    package func keep(_ records: [(key: String, value: Data?)], of user: UserNumber) async {
-        await runner.keep(records, of: user)
+    /// are stored; a former user's are dropped. With `erasing`, former values do not stay on the disk.
+    package func keep(_ records: [(key: String, value: Data?)], erasing: Bool, of user: UserNumber) async {
+        await runner.keep(records, erasing: erasing, of: user)
     }
 
     /// Returns the records that were kept for the owner of the storage.

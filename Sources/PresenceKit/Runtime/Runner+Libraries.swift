@@ -50,9 +50,9 @@ extension Runner {
     }
 
     /// Stores a library's records, unless they are a former user's. Nothing waits for that.
-    func keep(_ records: [(key: String, value: Data?)], of user: UserNumber) {
+    func keep(_ records: [(key: String, value: Data?)], erasing: Bool, of user: UserNumber) {
         guard isCurrent(user) else { return }
-        afterStorage { [storage] in await storage.history.write(records) }
+        afterStorage { [storage] in await storage.history.write(records, erasing: erasing) }
     }
 
     /// The records of the storage's owner.

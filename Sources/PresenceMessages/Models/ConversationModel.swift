@@ -19,6 +19,8 @@ public final class ConversationModel {
         access(keyPath: \.messages)
         return rows
     }
+    /// Whether the messages come from this device, and the server has not confirmed them since the launch.
+    public private(set) var isStale = false
     /// `nil` until it is known, and after the user has left it.
     public private(set) var conversation: ChatConversation?
     /// The other users who are typing.
@@ -149,6 +151,7 @@ public final class ConversationModel {
         async let refused: Void = observeRefusals()
         for await newer in repository.messages(in: id) {
             withMutation(keyPath: \.messages) { rows = newer.messages }
+            isStale = newer.isStale
             // The edited message was deleted.
             if let editing, newer.changes.changed.contains(editing.id), newer[editing.id]?.isDeleted == true {
                 cancelEditing()

@@ -20,6 +20,8 @@ struct MessageRows: Sendable {
     static let maximumLog = 32
 
     private(set) var messages: [Message] = []
+    /// Whether they come from the device, and the server has not confirmed them since.
+    private(set) var isStale = false
     /// The number of messages that the server has; those being sent follow.
     private var held = 0
     /// Counts the changes.
@@ -60,7 +62,10 @@ struct MessageRows: Sendable {
         }
         pending = Set(byMessage.keys)
         unchanged.combine(replace(held..<messages.count, with: unsent.map(row), isHeld: false))
-        guard unchanged.beginning < formerCount || messages.count != formerCount else { return }
+        guard unchanged.beginning < formerCount || messages.count != formerCount || isStale != talk.isStale else {
+            return
+        }
+        isStale = talk.isStale
         revision += 1
         log.append(unchanged)
         if log.count > Self.maximumLog { log.removeFirst() }

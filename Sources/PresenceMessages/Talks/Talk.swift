@@ -33,6 +33,10 @@ struct Talk {
     private var earlyVersion: Int64?
     /// Whether the current connection's subscription was answered.
     private(set) var isLive = false
+    /// Whether it comes from the device, and no subscription was answered since.
+    private(set) var isStale = false
+    /// Whether only its newest message is known.
+    private var isPreview = false
     /// The last of the user's own messages that all other members have received and read. These marks only increase.
     private var delivered: Int64 = 0
     private var read: Int64 = 0
@@ -49,9 +53,44 @@ struct Talk {
         self.own = own
     }
 
+    /// The complete range, and the last change that its messages have.
+    struct KnownRange: Codable, Equatable {
+        var first: Int64
+        var oldest: Int64
+        var through: Int64
+        var version: Int64
+    }
+
+    /// The messages of an earlier process.
+    init(id: String, own: String, kept: (range: KnownRange, messages: [Message])) {
+        self.init(id: id, own: own)
+        isStale = true
+        for message in kept.messages { add(message, message.sequence!) }
+        (first, oldest, through) = (kept.range.first, kept.range.oldest, kept.range.through)
+        version = kept.range.version
+    }
+
+    /// The newest message, as the list of conversations has it.
+    init(id: String, own: String, preview: Message?) {
+        self.init(id: id, own: own)
+        guard let preview, let number = preview.sequence else { return }
+        (isStale, isPreview) = (true, true)
+        add(preview, number)
+        (oldest, through) = (number, number)
+    }
+
+    /// The newest messages of the complete range, to be kept on the device; `nil` if there are none.
+    func kept(most: Int) -> (range: KnownRange, messages: [Message])? {
+        guard let oldest, let version else { return nil }
+        let begin = max(oldest, through - Int64(most) + 1)
+        guard begin <= through else { return nil }
+        let range = KnownRange(first: first, oldest: begin, through: through, version: version)
+        return (range, (begin...through).map { messages[$0]! })
+    }
+
     /// The position from which the next connection continues.
     var cursor: Ask.Cursor {
-        oldest == nil
+        oldest == nil || isPreview
             ? Ask.Cursor(id: id) : Ask.Cursor(id: id, after: through, messagesVersion: version)
     }
 
@@ -80,7 +119,7 @@ struct Talk {
         let news = parts.flatMap { $0.messages ?? [] }
         let last = parts.compactMap(\.last).max() ?? news.map(\.seq).max() ?? 0
         first = parts.compactMap(\.first).max() ?? first
-        if oldest == nil || parts.contains(where: { $0.reset == true }) {
+        if oldest == nil || isPreview || parts.contains(where: { $0.reset == true }) {
             // Kept: messages that were received after the server had made the reply, which lacks them.
             let begin = news.map(\.seq).min() ?? last + 1
             messages = messages.filter { $0.key >= begin }
@@ -91,10 +130,12 @@ struct Talk {
         }
         touched = .all
         for message in news { hold(message) }
+        dropExpired()
         extend()
         version = (parts.compactMap(\.messagesVersion) + [earlyVersion].compactMap(\.self)).max() ?? version
         earlyVersion = nil
         isLive = true
+        (isStale, isPreview) = (false, false)
     }
 
     /// A `message` event.
@@ -124,6 +165,16 @@ struct Talk {
         if page.messages.isEmpty { first = max(first, begin) }
     }
 
+    /// Drops the messages that the server no longer has.
+    private mutating func dropExpired() {
+        guard let oldest, oldest < first else { return }
+        messages = messages.filter { $0.key >= first }
+        numbers.removeAll { $0 < first }
+        ids = ids.filter { $0.value >= first }
+        self.oldest = first
+        through = max(through, first - 1)
+    }
+
     private mutating func hold(_ wire: Wire.Message, isOlder: Bool = false) {
         // Earlier messages are loaded with their page.
         if let oldest, wire.seq < oldest, !isOlder { return }
@@ -131,10 +182,15 @@ struct Talk {
         if let held, held.version >= wire.version { return }
         var message = Message(wire, in: id)
         if let held { (message.status, message.statusUpdatedAt) = (held.status, held.statusUpdatedAt) }
-        messages[wire.seq] = message
-        ids[message.id] = wire.seq
-        if held == nil { numbers.insert(wire.seq, at: numbers.index(after: wire.seq)) }
+        add(message, wire.seq)
         touch(numbers: [wire.seq])
+    }
+
+    private mutating func add(_ message: Message, _ number: Int64) {
+        if messages.updateValue(message, forKey: number) == nil {
+            numbers.insert(number, at: numbers.index(after: number))
+        }
+        ids[message.id] = number
     }
 
     private mutating func touch(numbers changed: some Sequence<Int64>) {

@@ -75,6 +75,8 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     public var isArchived: Bool
     /// When the user archived it; `nil` unless ``isArchived``.
     public var archivedAt: Date?
+    /// Whether it comes from this device, and the server has not confirmed it since the launch. Not encoded.
+    public var isStale = false
     /// The version to encode.
     public var schemaVersion: Int
 

@@ -9,6 +9,10 @@ public struct MessageList: RandomAccessCollection, Codable, Hashable, Sendable {
     /// The changes since the loop's previous element. When the server has stored a sent message, it is `changed` and
     /// not `added`, because its id stays the same.
     public var changes: ListChanges
+    /// Whether the messages come from this device, and the server has not confirmed them since the launch. Not encoded.
+    public var isStale = false
+
+    private enum CodingKeys: String, CodingKey { case messages, changes }
 
     /// Creates a list, for fakes and previews; by default empty and without changes.
     public init(_ messages: [Message] = [], changes: ListChanges = ListChanges()) {
@@ -30,7 +34,9 @@ public struct MessageList: RandomAccessCollection, Codable, Hashable, Sendable {
         PresenceUpdates(
             Compared(lists) { newer, former in
                 let (before, after) = newer.differing(from: former)
-                return MessageList(newer.messages, changes: ListChanges(from: before, to: after, by: \.id))
+                var list = MessageList(newer.messages, changes: ListChanges(from: before, to: after, by: \.id))
+                list.isStale = newer.isStale
+                return list
             })
     }
 

@@ -49,6 +49,45 @@ import Testing
         #expect(found == [Self.person("cy", 1), Self.person("bob", 2)])
     }
 
+    @Test func `a library's records are there after a launch, with their newest values`() async throws {
+        try await opened { storage in
+            await storage.history.write([("a", Data("1".utf8)), ("b", Data("2".utf8))], erasing: false)
+            await storage.history.write([("a", Data("3".utf8)), ("b", nil), ("", Data([0]))], erasing: false)
+        }
+        #expect(try await opened { await $0.history.load() } == ["a": Data("3".utf8), "": Data([0])])
+        try await opened { try await $0.history.removeAll() }
+        #expect(try await opened { await $0.history.load() }.isEmpty)
+    }
+
+    @Test func `erased records are not on the disk, and others stay`() async throws {
+        try await opened { storage in
+            await storage.history.write([("a", Data("secret".utf8)), ("b", Data("2".utf8))], erasing: false)
+            await storage.history.write([("a", nil)], erasing: true)
+        }
+        let file = try Data(contentsOf: url.appendingPathComponent("history"))
+        #expect(file.range(of: Data("secret".utf8)) == nil)
+        #expect(try await opened { await $0.history.load() } == ["b": Data("2".utf8)])
+    }
+
+    @Test func `records that change often do not grow without bound`() async throws {
+        let value = Data(repeating: 7, count: 1_000)
+        try await opened { storage in
+            for round in 0..<2_000 { await storage.history.write([("k\(round % 20)", value)], erasing: false) }
+        }
+        let path = url.appendingPathComponent("history").path
+        let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? .max
+        #expect(size <= (256 << 10) + 2_000)
+        #expect(try await opened { await $0.history.load() }.count == 20)
+    }
+
+    @Test func `a record that is too long for the file is dropped, and those behind it stay`() async throws {
+        try await opened { storage in
+            let long = Data(repeating: 1, count: Journal.longestRecord)
+            await storage.history.write([("a", Data([1])), ("a", long), ("b", Data([2]))], erasing: false)
+        }
+        #expect(try await opened { await $0.history.load() } == ["b": Data([2])])
+    }
+
     @Test func `a full cache evicts the least recently updated users, on disk too`() async throws {
         try await opened(people: 4) { storage in
             for number in 1...5 { await storage.cache.write([Self.person(UserID("u\(number)")!)]) }

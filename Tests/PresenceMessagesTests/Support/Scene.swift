@@ -18,7 +18,8 @@ struct Scene {
     ///   - token: returns the token, instead of one that names `user`.
     init(
         _ server: MessageServer = MessageServer(), storage: Storage = .memory(), user: String? = nil,
-        token provider: PresenceClient.TokenProvider? = nil
+        token provider: PresenceClient.TokenProvider? = nil,
+        configuration messaging: PresenceMessenger.Configuration = PresenceMessenger.Configuration()
     ) {
         self.server = server
         var configuration = PresenceClient.Configuration()
@@ -30,7 +31,7 @@ struct Scene {
         client = PresenceClient(
             url: URL(string: "ws://example.org/v1/ws")!, token: provider ?? { token }, device: Device(),
             configuration: configuration, storage: storage, dialler: server, time: SystemTime(), random: { 0.5 })
-        messages = PresenceMessenger(client, transport: transport, clock: clock)
+        messages = PresenceMessenger(client, configuration: messaging, transport: transport, clock: clock)
     }
 
     func connected() async {

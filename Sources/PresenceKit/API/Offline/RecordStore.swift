@@ -6,7 +6,9 @@ package protocol RecordStore: Sendable {
     /// Returns all records.
     func load() async -> [String: Data]
     /// Stores records in this order; each replaces the record of its key, and `nil` removes it.
-    func write(_ records: [(key: String, value: Data?)]) async
+    ///
+    /// - Parameter erasing: former values do not stay on the disk.
+    func write(_ records: [(key: String, value: Data?)], erasing: Bool) async
     /// Removes all records.
     ///
     /// - Throws: if data may survive until the next launch; the client logs the error.
@@ -21,7 +23,7 @@ package actor MemoryRecords: RecordStore {
 
     package func load() -> [String: Data] { records }
 
-    package func write(_ newer: [(key: String, value: Data?)]) {
+    package func write(_ newer: [(key: String, value: Data?)], erasing: Bool) {
         for (key, value) in newer { records[key] = value }
     }
 
@@ -56,7 +58,7 @@ package actor FileRecords: RecordStore {
 
     package func load() -> [String: Data] { records }
 
-    package func write(_ newer: [(key: String, value: Data?)]) {
+    package func write(_ newer: [(key: String, value: Data?)], erasing: Bool) {
         var appended: [[UInt8]] = []
         for (key, value) in newer {
             let record = Self.record(key, value)
@@ -69,7 +71,7 @@ package actor FileRecords: RecordStore {
         guard !isClosed else { return }
         do {
             // Later records build on earlier ones: the file has all up to a moment, and then all or none.
-            if isBehind { try rewrite() } else { try journal.append(appended, isDurable: false) }
+            if isBehind || erasing { try rewrite() } else { try journal.append(appended, isDurable: false) }
             isBehind = false
             if journal.size > max(Self.smallestRewrite, live * 3) { try rewrite() }
         } catch {

@@ -1,0 +1,224 @@
+import Foundation
+import PresenceTesting
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+
+/// Conversations and messages on this device, over launches.
+@Suite(.timeLimit(.minutes(1))) struct HistoryTests {
+    private let server = MessageServer(["c1": ["ana", "bob"], "c2": ["ana", "cy"]])
+    private let directory: TemporaryDirectory
+
+    init() throws { directory = try TemporaryDirectory() }
+
+    /// One launch of the app; the client is closed afterwards.
+    private func launch<Result>(
+        user: String = "ana", limits: (messages: Int, conversations: Int)? = nil,
+        _ body: (Scene) async throws -> Result
+    ) async throws -> Result {
+        let storage = try Storage.directory(URL(fileURLWithPath: directory.file("storage")))
+        var configuration = PresenceMessenger.Configuration()
+        if let limits { (configuration.keptMessages, configuration.keptConversations) = limits }
+        let scene = Scene(server, storage: storage, user: user, configuration: configuration)
+        do {
+            let result = try await body(scene)
+            await scene.client.close()
+            return result
+        } catch {
+            await scene.client.close()
+            throw error
+        }
+    }
+
+    /// A launch without a network.
+    private func launchOffline<Result>(
+        user: String = "ana", _ body: (Scene) async throws -> Result
+    ) async throws -> Result {
+        server.isThere(false)
+        defer { server.isThere(true) }
+        return try await launch(user: user, body)
+    }
+
+    /// Opens a conversation until it has so many messages.
+    private func open(_ conversation: String, until count: Int, in scene: Scene) async {
+        await scene.list(conversation) { $0.count == count && !$0.isStale }
+        for await list in scene.messages.conversationList where list.allSatisfy({ !$0.isStale }) { break }
+    }
+
+    private func first<Element>(_ sequence: PresenceUpdates<Element>) async -> Element? {
+        var loop = sequence.makeAsyncIterator()
+        return await loop.next()
+    }
+
+    @Test func `a launch without a network shows the list and the newest messages, marked stale`() async throws {
+        for number in 1...70 { server.write("\(number)") }
+        server.write("one", from: "cy", in: "c2")
+        try await launch { await open("c1", until: 50, in: $0) }
+        try await launchOffline { scene in
+            let list = try #require(await first(scene.messages.conversationList))
+            #expect(Set(list.map(\.id)) == ["c1", "c2"] && list.allSatisfy(\.isStale))
+            #expect(list.first { $0.id == "c1" }?.lastMessage?.text == "70")
+            let messages = try #require(await first(scene.messages.messages(in: "c1")))
+            #expect(messages.map(\.text) == (21...70).map(String.init) && messages.isStale)
+            // This one was never opened here.
+            let other = try #require(await first(scene.messages.messages(in: "c2")))
+            #expect(other.map(\.text) == ["one"] && other.isStale)
+            #expect(await scene.messages.hasEarlier(in: "c1"))
+        }
+    }
+
+    @Test func `the connection after it continues where the last one ended`() async throws {
+        for number in 1...10 { server.write("\(number)") }
+        try await launch { await open("c1", until: 10, in: $0) }
+        server.edit(4, to: "four")
+        for number in 11...13 { server.write("\(number)") }
+        try await launch { scene in
+            let list = await scene.list { !$0.isStale && $0.count == 13 }
+            #expect(list.map(\.text) == ["1", "2", "3", "four"] + (5...13).map(String.init))
+            let cursors = server.asked("subscribe").compactMap { ($0["conversations"] as? [MessageServer.Object])?.first }
+            #expect(cursors.last?["after"] as? Int == 10)
+            for await list in scene.messages.conversationList where list.allSatisfy({ !$0.isStale }) { break }
+        }
+    }
+
+    @Test func `what is deleted is gone from the device`() async throws {
+        server.write("secret", from: "ana")
+        try await launch { scene in
+            await open("c1", until: 1, in: scene)
+            let message = try #require(await scene.list { $0.count == 1 }.first)
+            _ = try await scene.messages.delete(message)
+            await scene.list { $0.first?.isDeleted == true && $0.first?.hasPendingChange == false }
+        }
+        try await launchOffline { scene in
+            let list = try #require(await first(scene.messages.messages(in: "c1")))
+            #expect(list.first?.isDeleted == true && list.first?.text == "")
+        }
+        let file = try Data(contentsOf: URL(fileURLWithPath: directory.file("storage/history")))
+        #expect(file.range(of: Data("secret".utf8)) == nil)
+    }
+
+    @Test func `too long a time away replaces what was known`() async throws {
+        for number in 1...5 { server.write("\(number)") }
+        try await launch { await open("c1", until: 5, in: $0) }
+        for number in 6...80 { server.write("\(number)") }
+        server.state.withLock { $0.talks["c1"]!.forgottenBefore = 70 }
+        try await launch { scene in
+            let list = await scene.list { !$0.isStale }
+            #expect(list.map(\.text) == (31...80).map(String.init))
+            #expect(try await scene.messages.loadEarlier(in: "c1") == false)
+            #expect(await scene.list { $0.count == 80 }.first?.text == "1")
+        }
+    }
+
+    @Test func `the device keeps a bounded number of messages and conversations`() async throws {
+        for number in 1...10 { server.write("\(number)") }
+        server.write("one", from: "cy", in: "c2")
+        try await launch(limits: (messages: 3, conversations: 1)) { scene in
+            await open("c2", until: 1, in: scene)
+            await open("c1", until: 10, in: scene)
+        }
+        try await launchOffline { scene in
+            #expect(await first(scene.messages.conversationList)?.map(\.id) == ["c1"])
+            #expect(await first(scene.messages.messages(in: "c1"))?.map(\.text) == ["8", "9", "10"])
+        }
+    }
+
+    @Test func `nothing is left after a sign-out`() async throws {
+        server.write("one")
+        try await launch { scene in
+            await open("c1", until: 1, in: scene)
+            await scene.client.signOut()
+        }
+        let size = try Data(contentsOf: URL(fileURLWithPath: directory.file("storage/history"))).count
+        #expect(size == 12, "only the header")
+    }
+
+    @Test func `another user sees nothing of it`() async throws {
+        server.write("one")
+        try await launch { await open("c1", until: 1, in: $0) }
+        server.state.withLock { $0.talks["c3"] = MessageServer.Talk(members: ["cy", "dan"]) }
+        try await launch(user: "cy") { scene in
+            var lists: [Set<String>] = []
+            for await list in scene.messages.conversationList {
+                lists.append(Set(list.map(\.id)))
+                if list.contains(where: { !$0.isStale }) { break }
+            }
+            #expect(!lists.contains { $0.contains("c1") }, "\(lists)")
+        }
+        try await launchOffline(user: "cy") { scene in
+            #expect(await first(scene.messages.conversationList).map { Set($0.map(\.id)) } == ["c2", "c3"])
+        }
+    }
+
+    @Test func `a conversation that the user has left is removed with its messages`() async throws {
+        server.write("one")
+        try await launch { await open("c1", until: 1, in: $0) }
+        try await launch { scene in
+            await open("c1", until: 1, in: scene)
+            server.publish([
+                "type": "conversation", "conversation": ["id": "c1", "version": 99, "removed": true], "at": 1,
+            ])
+            for await list in scene.messages.conversationList where !list.contains(where: { $0.id == "c1" }) { break }
+        }
+        try await launchOffline { scene in
+            #expect(await first(scene.messages.conversationList)?.map(\.id) == ["c2"])
+        }
+    }
+
+    /// A process may end between any two records, and so may what is on the disk.
+    @Test(arguments: 1...20 as ClosedRange<UInt64>)
+    func `each beginning of the file is a history without a gap`(seed: UInt64) throws {
+        var random = SeededGenerator(state: seed)
+        var talk = Talk(id: "c1", own: "ana")
+        var history = History(messages: 5, conversations: 3)
+        var written = History.Changes()
+        var log: [Wire.Message] = []
+        var version: Int64 = 0
+        func message(_ seq: Int64, _ text: String) -> Wire.Message {
+            version += 1
+            return Wire.Message(id: "m\(seq)", seq: seq, version: version, from: "bob", at: seq, text: text)
+        }
+        talk.answered([Wire.Followed(conversation: "c1", messagesVersion: 0, messages: [], first: 1, last: 0)])
+        for step in 1...60 {
+            switch Int.random(in: 0..<10, using: &random) {
+            case 0...5:
+                log.append(message(Int64(log.count) + 1, "t\(step)"))
+                talk.heard(log.last!, version: version)
+            case 6, 7:
+                guard let place = log.indices.randomElement(using: &random) else { continue }
+                log[place] = message(Int64(place) + 1, "e\(step)")
+                talk.heard(log[place], version: version)
+            case 8:
+                // Another connection, which brings a few at once.
+                talk.begin()
+                let first = log.count
+                for _ in 0..<Int.random(in: 1...8, using: &random) { log.append(message(Int64(log.count) + 1, "n\(step)")) }
+                talk.answered([
+                    Wire.Followed(
+                        conversation: "c1", messagesVersion: version, messages: Array(log[first...]), first: 1,
+                        last: Int64(log.count))
+                ])
+            default:
+                var conversation = ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])
+                conversation.lastSequence = Int64(log.count)
+                written = written + history.update(conversation)
+            }
+            written = written + history.update(talk)
+        }
+        var records: [String: Data] = [:]
+        for (key, value) in written.records {
+            records[key] = value
+            var read = History(messages: 5, conversations: 3)
+            _ = read.recall(records)
+            guard let (range, messages) = read.messages(of: "c1") else { continue }
+            #expect(messages.compactMap(\.sequence) == Array(range.oldest...range.through))
+        }
+        var last = History(messages: 5, conversations: 3)
+        _ = last.recall(records)
+        let (range, messages) = try #require(last.messages(of: "c1"))
+        #expect(range.through == Int64(log.count) && range.version == version)
+        #expect(messages.map(\.text) == log.suffix(5).map(\.text))
+    }
+}
