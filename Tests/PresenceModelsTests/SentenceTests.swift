@@ -20,8 +20,8 @@ struct SentenceTests {
         #expect(Sentence.uploading.text(45) == "Uploading... 45%")
     }
 
-    @Test @MainActor func `rules, errors and models speak German in a German app`() async {
-        await Sentence.Language.$ofTask.withValue(.german) {
+    @Test @MainActor func `rules, errors and models speak German in a German app`() {
+        Sentence.Language.$ofTask.withValue(.german) {
             #expect(DisplayNameRule.fault(in: "") == "Der Anzeigename darf nicht leer sein")
             let error = PresenceError(.rateLimited, retryAfter: .seconds(5))
             #expect(error.localizedDescription == "Das ging zu schnell.")
