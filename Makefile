@@ -327,9 +327,10 @@ lint:
 	swift format lint --strict --parallel --recursive $(SWIFT_SOURCES)
 
 docs: setup
-	DOCUMENTATION=1 swift package --allow-writing-to-directory .build/docs generate-documentation --target PresenceKit \
-	    --output-path .build/docs
-	@echo "The library's documentation: .build/docs/index.html"
+	DOCUMENTATION=1 swift package --allow-writing-to-directory .build/docs generate-documentation \
+	    --target PresenceKit --target PresenceAccounts --target PresenceMessages --target PresenceTesting \
+	    --enable-experimental-combined-documentation --output-path .build/docs
+	@echo "The library's documentation: .build/docs/documentation/index.html; it begins at presencemessages"
 
 clean:
 	rm -rf .build .build-*

@@ -320,7 +320,7 @@ let package = Package(
         .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceKit"], swiftSettings: tests),
         .testTarget(
             name: "PresenceModelsTests",
-            dependencies: ["PresenceKit", "PresenceTesting"],
+            dependencies: ["PresenceKit", "PresenceMessages", "PresenceTesting"],
             swiftSettings: tests),
         .testTarget(
             name: "PresenceAccountsTests",

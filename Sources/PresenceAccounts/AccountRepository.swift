@@ -47,7 +47,10 @@ public protocol AccountRepository: ProfileRepository {
 
     // MARK: The account of the signed-in user
 
-    /// Reads the signed-in user from the server, including their private members.
+    /// Reads the signed-in user from the server, including their private members. If the server cannot be reached, or
+    /// is silent, it returns the user as last read on this device, if it has read them.
+    ///
+    /// Without any request, `await currentAccount.map(User.init)` is the user as last read.
     func currentUser() async throws -> User
     /// Changes account and profile. The server applies all of the changes or none.
     ///

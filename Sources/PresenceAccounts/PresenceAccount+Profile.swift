@@ -4,7 +4,37 @@ import PresenceKit
 // The signed-in user, their sessions and their username.
 extension PresenceAccount {
     public func currentUser() async throws -> User {
-        try await user(.init("GET", "v1/me", isRepeatable: true))
+        try restore()
+        guard session?.stored.account.displayName != nil else { return try await readUser() }
+        let (users, user) = AsyncThrowingStream.makeStream(of: User.self)
+        tasks.start { [self] in
+            do {
+                user.yield(try await readUser())
+            } catch let error as PresenceError where Self.unreachable.contains(error.code) {
+                await yieldKnown(to: user)
+            } catch {
+                user.finish(throwing: error)
+            }
+        }
+        let waiting = Task { [sleep, patience = configuration.patience, weak self] in
+            if (try? await sleep(patience)) != nil { await self?.yieldKnown(to: user) }
+        }
+        defer { waiting.cancel() }
+        for try await user in users { return user }
+        throw CancellationError()
+    }
+
+    private static let unreachable: Set<PresenceError.Code> = [
+        .notConnected, .connectionLost, .timedOut, .unavailable, .rateLimited,
+    ]
+
+    private func readUser() async throws -> User { try await user(.init("GET", "v1/me", isRepeatable: true)) }
+
+    private func yieldKnown(to user: AsyncThrowingStream<User, any Error>.Continuation) {
+        guard let account = session?.stored.account else {
+            return user.finish(throwing: PresenceError.account(.notSignedIn))
+        }
+        user.yield(User(account))
     }
 
     @discardableResult
@@ -51,7 +81,7 @@ extension PresenceAccount {
 
     private func user(_ request: AccountServer.Request) async throws -> User {
         let (answer, asked) = try await response(to: request, as: Answer.Me.self)
-        hold(Account(answer.account), of: asked)
+        hold(Account(answer), of: asked)
         return User(answer)
     }
 

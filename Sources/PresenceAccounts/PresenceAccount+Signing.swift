@@ -71,8 +71,9 @@ extension PresenceAccount {
 
     /// Stores the tokens before they are used.
     func keep(_ tokens: Answer.Tokens, account: Account? = nil) throws {
-        let stored = StoredSession(
-            refreshToken: tokens.refreshToken, account: account ?? Account(tokens.account), savedAt: Date())
+        var account = account ?? Account(tokens.account)
+        if let known = session?.stored.account { account.addProfile(of: known) }
+        let stored = StoredSession(refreshToken: tokens.refreshToken, account: account, savedAt: Date())
         try storing { try $0.save(stored) }
         let until = uptime() + .milliseconds(min(max(tokens.expiresIn, 0), 1e12))
         session = Session(stored: stored, access: (tokens.accessToken, until))

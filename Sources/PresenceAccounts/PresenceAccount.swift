@@ -24,6 +24,8 @@ public actor PresenceAccount: AccountRepository {
         public var uploadTimeout = Duration.seconds(60)
         /// The minimum remaining validity of an access token; otherwise it is renewed before it is used.
         public var renewalMargin = Duration.seconds(60)
+        /// How long ``PresenceAccount/currentUser()`` waits for the server if the user is known on this device.
+        public var patience = Duration.seconds(1)
 
         /// The defaults.
         public init() {}
@@ -197,6 +199,8 @@ public actor PresenceAccount: AccountRepository {
 
     private func hold(_ account: Account) {
         guard !tasks.isClosed, var stored = session?.stored, stored.account.id == account.id else { return }
+        var account = account
+        account.addProfile(of: stored.account)
         if stored.account != account {
             stored.account = account
             stored.savedAt = Date()

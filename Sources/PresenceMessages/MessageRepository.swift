@@ -21,6 +21,9 @@ public protocol MessageRepository: Sendable {
     func loadEarlier(in conversation: String, limit: Int) async throws -> Bool
     /// Reads a page of 1 to 100 messages, oldest first, without subscribing. It needs a connection.
     func getMessages(in conversation: String, before sequence: Int64?, limit: Int) async throws -> [Message]
+    /// Returns a message that this device knows: one of an observed conversation, one that is being sent, or the newest
+    /// of a conversation. It makes no request.
+    func message(_ id: String) async -> Message?
     /// Advances the status of another user's message to `delivered` or `read`.
     func updateStatus(of message: Message, to status: MessageStatus) async
     /// Replaces the text of the user's own message: see ``PresenceMessenger/edit(_:text:)``, also for its errors.
@@ -79,3 +82,34 @@ public protocol MessageRepository: Sendable {
 }
 
 extension PresenceMessenger: MessageRepository {}
+
+// The same with the id alone, for a message that this device knows.
+extension MessageRepository {
+    /// Replaces the text of a message: see ``edit(_:text:)``.
+    ///
+    /// - Throws: also `notFound` if this device does not know the message.
+    @discardableResult public func editMessage(id: String, newText: String) async throws -> Message {
+        try await edit(known(id), text: newText)
+    }
+
+    /// Deletes the content of a message: see ``delete(_:)``.
+    ///
+    /// - Throws: also `notFound` if this device does not know the message.
+    @discardableResult public func deleteMessage(id: String) async throws -> Message {
+        try await delete(known(id))
+    }
+
+    /// Advances the status of another user's message: see ``updateStatus(of:to:)``.
+    ///
+    /// - Throws: `notFound` if this device does not know the message.
+    public func updateMessageStatus(messageId: String, status: MessageStatus) async throws {
+        await updateStatus(of: try known(messageId), to: status)
+    }
+
+    private func known(_ id: String) async throws -> Message {
+        guard let message = await message(id) else {
+            throw PresenceError(.notFound, "this device knows no message \(id)")
+        }
+        return message
+    }
+}

@@ -101,6 +101,15 @@ extension PresenceMessenger {
         follow(conversation)
     }
 
+    /// Returns a message that this device knows: one of an observed conversation, one that is being sent, or the newest
+    /// of a conversation. It makes no request.
+    public func message(_ id: String) async -> Message? {
+        await restored()
+        if let lane = talks.values.first(where: { $0.number(of: id) != nil })?.id { return shown(id, in: lane) }
+        if let sending = outbox[id], sending.message != nil { return shown(id, in: sending.lane) }
+        return conversations.values.first { $0.lastMessage?.id == id }.flatMap { changed($0).lastMessage }
+    }
+
     /// Why a conversation cannot be observed: `forbidden` while the user is not in it.
     public func problem(in conversation: String) -> PresenceError? { problems[conversation] }
 

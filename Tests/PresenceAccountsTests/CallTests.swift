@@ -16,6 +16,36 @@ import Testing
         #expect(await account.currentAccount?.username == "ana.b", "the account follows")
     }
 
+    @Test func `without a network, and on a silent one, the user is as last read`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let user = try await account.currentUser()
+        let launched = Bench(kept: bench.store.session)
+        launched.goOffline()
+        let again = launched.launch()
+        #expect(await again.currentAccount.map(User.init)?.displayName == "ana")
+        #expect(try await again.currentUser().profileImageURL == user.profileImageURL)
+
+        let (silent, gate) = (Bench(kept: bench.store.session), Gate())
+        silent.transport.respond { _ in
+            await gate.pass()
+            throw HTTPFailure("silent", wasSent: true)
+        }
+        let third = silent.launch()
+        async let known = third.currentUser()
+        await silent.naps.wake()
+        #expect(try await known.displayName == "ana")
+        #expect(await silent.naps.wanted == [.seconds(1)])
+        await gate.open()
+    }
+
+    @Test func `a user who was never read is not invented`() async throws {
+        let bench = Bench(kept: Bench.kept)
+        bench.goOffline()
+        let account = bench.launch()
+        let error = await #expect(throws: PresenceError.self) { try await account.currentUser() }
+        #expect(error?.code == .notConnected)
+    }
+
     @Test func `changes are sent as they are meant: set, removed, left alone`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let user = try await account.update(

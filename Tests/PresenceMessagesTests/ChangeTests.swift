@@ -30,6 +30,31 @@ import Testing
         #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.isEmpty)
     }
 
+    @Test func `a message that the device knows is changed by its id alone`() async throws {
+        let scene = Scene()
+        await scene.connected()
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        scene.server.write("theirs")
+        let theirs = try #require(await loop.reaches { $0.count == 1 }?.first)
+        let own = try await scene.messages.send("one", in: "c1")
+        await loop.reaches { $0[own.id]?.sequence != nil }
+        #expect(try await scene.messages.editMessage(id: own.id, newText: "ONE").text == "ONE")
+        #expect(try await scene.messages.deleteMessage(id: own.id).isDeleted)
+        try await scene.messages.updateMessageStatus(messageId: theirs.id, status: .read)
+        await loop.reaches { $0.first?.status == .read }
+        let error = await #expect(throws: PresenceError.self) { try await scene.messages.deleteMessage(id: "other") }
+        #expect(error?.code == .notFound)
+
+        // Also the newest of a conversation, and one that is being sent, while no messages are observed.
+        let second = Scene(scene.server)
+        var list = second.messages.conversationList.makeAsyncIterator()
+        await list.reaches { $0.first?.lastMessage?.id == own.id }
+        #expect(await second.messages.message(own.id)?.isDeleted == true)
+        scene.server.isThere(false)
+        let waiting = try await second.messages.send("two", in: "c1")
+        #expect(try await second.messages.editMessage(id: waiting.id, newText: "TWO").text == "TWO")
+    }
+
     @Test func `without one it returns at once, is shown, and is sent on the next connection, in order`() async throws {
         let scene = Scene()
         await scene.connected()

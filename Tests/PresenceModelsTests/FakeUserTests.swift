@@ -54,6 +54,13 @@ import Testing
         #expect(await states.next()?.isStale == false)
     }
 
+    @Test func `a user who does not exist is an element that says so`() async {
+        var states = users.userStates(of: "nobody").makeAsyncIterator()
+        #expect(await states.next()?.isFound == false)
+        users.set(User(id: "nobody", displayName: "Now here"))
+        #expect(await states.next()?.isFound == true)
+    }
+
     @Test func `each user is requested once, and offline it is unknown whether a user exists`() async throws {
         let found = try await users.users(["bob", "cy", "bob", "cy"])
         #expect(found.map(\.id) == ["bob"] && found.missing == ["cy"])

@@ -75,6 +75,13 @@ extension Account {
             username: answer.username, setupCompleted: answer.setupCompleted ?? false,
             preferredLanguage: answer.preferredLanguage, createdAt: answer.createdAt ?? .distantPast)
     }
+
+    /// With the profile.
+    init(_ answer: Answer.Me) {
+        self.init(answer.account)
+        displayName = answer.profile?.displayName ?? ""
+        profileImageURL = answer.profile?.photoURL.flatMap { URL(string: $0) }
+    }
 }
 
 extension AccountSession {

@@ -100,7 +100,7 @@ public final class AuthModel {
                 displayName: DisplayNameRule.trimmed(fields.displayName))
             switch outcome {
             case .signedIn: return nil
-            case .mailSent: return "Please follow the link in the email that we have sent you, then sign in."
+            case .mailSent: return Sentence.followLink.text()
             }
         }
     }
@@ -108,7 +108,7 @@ public final class AuthModel {
     /// Signs in with ``email`` and ``password``. An empty field is reported without a request.
     public func signIn() async {
         let isEmpty = EmailRule.trimmed(email).isEmpty || password.isEmpty
-        await perform(.signIn, fault: isEmpty ? "Invalid email or password." : nil) { [auth, fields] in
+        await perform(.signIn, fault: isEmpty ? Sentence.invalidCredentials.text() : nil) { [auth, fields] in
             try await auth.signIn(email: EmailRule.trimmed(fields.email), password: fields.password)
             return nil
         }
@@ -116,7 +116,7 @@ public final class AuthModel {
 
     /// Signs out on this device.
     public func signOut() async {
-        await perform(.signOut, otherwise: "Failed to sign out.") { [auth] in
+        await perform(.signOut, otherwise: Sentence.signOutFailed.text()) { [auth] in
             try await auth.signOut()
             return nil
         }
@@ -125,10 +125,10 @@ public final class AuthModel {
     /// Requests a mail for setting a new password.
     public func resetPassword() async {
         await perform(
-            .resetPassword, fault: EmailRule.fault(in: email), otherwise: "Failed to send reset email."
+            .resetPassword, fault: EmailRule.fault(in: email), otherwise: Sentence.resetFailed.text()
         ) { [auth, fields] in
             try await auth.resetPassword(email: EmailRule.trimmed(fields.email))
-            return "Password reset email sent!"
+            return Sentence.resetSent.text()
         }
     }
 
@@ -136,7 +136,7 @@ public final class AuthModel {
     public func setPassword(token: String) async {
         await perform(.setPassword(token: token), fault: passwordRule.fault(in: password)) { [auth, fields] in
             try await auth.resetPassword(token: token, newPassword: fields.password)
-            return "Your password was changed. Please sign in."
+            return Sentence.passwordChanged.text()
         }
     }
 
@@ -180,7 +180,7 @@ public final class AuthModel {
         } catch is CancellationError {
         } catch {
             failed = action
-            errorMessage = text ?? (error as? PresenceError)?.localizedDescription ?? "An unexpected error occurred."
+            errorMessage = text ?? (error as? PresenceError)?.localizedDescription ?? Sentence.unexpectedError.text()
         }
     }
 }

@@ -16,11 +16,18 @@ public struct Account: Codable, Hashable, Sendable, Identifiable {
     public var preferredLanguage: String?
     /// When the account was created, by the server's clock.
     public var createdAt: Date
+    /// The display name as this device last read it, also after a launch without a network; `nil` until
+    /// ``AccountRepository/currentUser()`` or ``AccountRepository/update(_:preferredLanguage:setupCompleted:)`` has
+    /// returned it.
+    public var displayName: String?
+    /// The picture as this device last read it, with ``displayName``.
+    public var profileImageURL: URL?
 
     /// Creates an account, for fakes and previews.
     public init(
         id: String, email: String, emailVerified: Bool = false, username: String? = nil, setupCompleted: Bool = false,
-        preferredLanguage: String? = nil, createdAt: Date = .distantPast
+        preferredLanguage: String? = nil, createdAt: Date = .distantPast, displayName: String? = nil,
+        profileImageURL: URL? = nil
     ) {
         self.id = id
         self.email = email
@@ -29,6 +36,24 @@ public struct Account: Codable, Hashable, Sendable, Identifiable {
         self.setupCompleted = setupCompleted
         self.preferredLanguage = preferredLanguage
         self.createdAt = createdAt
+        self.displayName = displayName
+        self.profileImageURL = profileImageURL
+    }
+
+    /// Takes over the known members of the profile, if this account has none.
+    mutating func addProfile(of known: Account) {
+        guard id == known.id, displayName == nil else { return }
+        (displayName, profileImageURL) = (known.displayName, known.profileImageURL)
+    }
+}
+
+extension User {
+    /// The signed-in user as far as this device knows them: `await account.currentAccount.map(User.init)` makes no request.
+    public init(_ account: Account) {
+        self.init(
+            id: account.id, email: account.email, displayName: account.displayName ?? "", username: account.username,
+            profileImageURL: account.profileImageURL, preferredLanguage: account.preferredLanguage,
+            createdAt: account.createdAt)
     }
 }
 

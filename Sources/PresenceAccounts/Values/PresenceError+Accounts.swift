@@ -15,32 +15,32 @@ extension PresenceError {
 
     private static func text(for code: Code, _ message: String, _ field: String?, _ retryAfter: Duration?) -> String {
         switch code {
-        case .notConnected, .connectionLost, .notAnAnswer: "Network error. Please check your connection."
-        case .rateLimited: "Too many attempts. \(wait(retryAfter))"
-        case .unavailable: "The server is busy. \(wait(retryAfter))"
-        case .unauthorized, .notSignedIn: "You are not signed in."
-        case .forbidden: "You are not allowed to do that."
-        case .notFound: "User not found. Please sign up first."
-        case .conflict: "This was changed elsewhere in the meantime."
-        case .validationFailed: field == "displayName" ? "This name cannot be used." : "This cannot be used."
-        case .tooLarge: "That is too large."
-        case .storageFailed: "The sign-in could not be kept on this device."
-        default: "An error occurred: \(message.isEmpty ? code.rawValue : message)"
+        case .notConnected, .connectionLost, .notAnAnswer: Sentence.networkError.text()
+        case .rateLimited: Sentence.tooManyAttempts.text(wait(retryAfter))
+        case .unavailable: Sentence.serverBusy.text(wait(retryAfter))
+        case .unauthorized, .notSignedIn: Sentence.notSignedIn.text()
+        case .forbidden: Sentence.notAllowed.text()
+        case .notFound: Sentence.signUpFirst.text()
+        case .conflict: Sentence.changedElsewhere.text()
+        case .validationFailed: field == "displayName" ? Sentence.nameUnusable.text() : Sentence.unusable.text()
+        case .tooLarge: Sentence.tooLarge.text()
+        case .storageFailed: Sentence.sessionNotKept.text()
+        default: Sentence.errorOccurred.text(message.isEmpty ? code.rawValue : message)
         }
     }
 
     private static func text(for reason: Reason, _ message: String) -> String? {
         switch reason {
-        case .invalidCredentials: "Invalid email or password."
-        case .tokenExpired: "This link is no longer valid. Please ask for a new one."
-        case .tokenReused: "You are not signed in."
-        case .emailTaken: "This email is already registered."
-        case .usernameTaken: "This username is already taken."
+        case .invalidCredentials: Sentence.invalidCredentials.text()
+        case .tokenExpired: Sentence.linkExpired.text()
+        case .tokenReused: Sentence.notSignedIn.text()
+        case .emailTaken: Sentence.emailTaken.text()
+        case .usernameTaken: Sentence.usernameTaken.text()
         case .invalidEmail: EmailRule.fault(in: "")
         // The server's message has the rule that applies there, with its number.
-        case .weakPassword: message.isEmpty ? "Please choose another password." : message
+        case .weakPassword: message.isEmpty ? Sentence.otherPassword.text() : message
         case .invalidUsername: UsernameRule.fault(in: "")
-        case .reservedUsername: "This username cannot be used."
+        case .reservedUsername: Sentence.usernameUnusable.text()
         case .photoNotAnImage: PhotoRule.notAnImage
         case .photoTooLarge: PhotoRule.tooLarge
         default: nil
@@ -48,11 +48,12 @@ extension PresenceError {
     }
 
     private static func wait(_ time: Duration?) -> String {
-        guard let time else { return "Please try again later." }
+        guard let time else { return Sentence.tryAgainLater.text() }
         // The exact number is useless above a year.
         let shown = min(time, .seconds(366 * 86_400)).components
         let seconds = max(1, shown.seconds + (shown.attoseconds > 0 ? 1 : 0))
-        if seconds < 120 { return "Please try again in \(seconds) second\(seconds == 1 ? "" : "s")." }
-        return "Please try again in \((seconds + 59) / 60) minutes."
+        if seconds == 1 { return Sentence.tryAgainInOneSecond.text() }
+        if seconds < 120 { return Sentence.tryAgainInSeconds.text(seconds) }
+        return Sentence.tryAgainInMinutes.text((seconds + 59) / 60)
     }
 }

@@ -20,11 +20,11 @@ public enum DisplayNameRule {
     /// The fault of a name, as a text for users; `nil` if the name is valid.
     public static func fault(in name: String) -> String? {
         let name = trimmed(name)
-        if name.isEmpty { return "Display name cannot be empty" }
-        if name.count > maximumLength { return "Display name must be \(maximumLength) characters or less" }
-        if name.utf8.count > maximumBytes { return "Display name is too long" }
+        if name.isEmpty { return Sentence.nameEmpty.text() }
+        if name.count > maximumLength { return Sentence.nameLong.text(maximumLength) }
+        if name.utf8.count > maximumBytes { return Sentence.nameTooLong.text() }
         if name.unicodeScalars.contains(where: isRefused) || !name.unicodeScalars.contains(where: isVisible) {
-            return "Display name contains characters that cannot be used"
+            return Sentence.nameCharacters.text()
         }
         return nil
     }
@@ -56,6 +56,6 @@ public enum DisplayNameRule {
     /// without an address.
     public static func standard(for email: String?) -> String {
         let prefix = trimmed(String(email?.prefix { $0 != "@" } ?? ""))
-        return prefix.isEmpty ? "User" : String(prefix.prefix(maximumLength))
+        return prefix.isEmpty ? Sentence.standardName.text() : String(prefix.prefix(maximumLength))
     }
 }

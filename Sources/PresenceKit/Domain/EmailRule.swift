@@ -17,6 +17,6 @@ public enum EmailRule {
         let isValid =
             email.utf8.count <= maximumLength
             && email.wholeMatch(of: /[A-Za-z0-9._%+\-]+@[A-Za-z0-9.\-]+\.[A-Za-z]{2,63}/) != nil
-        return isValid ? nil : "Please enter a valid email address."
+        return isValid ? nil : Sentence.emailInvalid.text()
     }
 }

@@ -13,8 +13,8 @@ public struct PasswordRule: Hashable, Sendable {
 
     /// The fault of a password, as a text for users; `nil` if the form finds none.
     public func fault(in password: String) -> String? {
-        if password.count < minimumLength { return "Password must be at least \(minimumLength) characters." }
-        if password.utf8.count > Self.maximumBytes { return "Password is too long." }
+        if password.count < minimumLength { return Sentence.passwordShort.text(minimumLength) }
+        if password.utf8.count > Self.maximumBytes { return Sentence.passwordLong.text() }
         return nil
     }
 }

@@ -27,9 +27,9 @@ public enum PhotoRule {
     /// The largest upload, in bytes: 5 MiB.
     public static let maximumBytes = 5 << 20
     /// The text for a picture of more than ``maximumBytes``.
-    public static let tooLarge = "Image is too large. Maximum size is 5MB."
+    public static var tooLarge: String { Sentence.photoTooLarge.text() }
     /// The text for a file that is neither JPEG nor PNG.
-    public static let notAnImage = "Failed to process image"
+    public static var notAnImage: String { Sentence.photoNotAnImage.text() }
 
     /// The fault of a picture, as a text for users; `nil` if the form finds none. Only the server can check whether it
     /// can be decoded.

@@ -13,11 +13,11 @@ public protocol UserRepository: Sendable {
     /// Returns the users found, and the ids of the others. Missing users are no error.
     func users(_ ids: [User.ID]) async throws -> Users
 
-    /// Observes a user; ends when the signed-in user signs out. A user who can no longer be found, because they are
+    /// Observes a user; ends when the signed-in user signs out. A user who is not found, because they do not exist, are
     /// hidden or deleted, is offline and has no name.
     func userUpdates(of id: User.ID) -> AsyncStream<User>
 
-    /// Observes a user, including whether the value is only the last known one.
+    /// Observes a user, including whether they were found, and whether the value is only the last known one.
     func userStates(of id: User.ID) -> AsyncStream<UserState>
 
     /// Changes the signed-in user. Without a connection the change is queued.
@@ -70,11 +70,23 @@ public struct UserState: Codable, Hashable, Sendable {
     public var user: User
     /// Whether the value is only the last known one: there is no connection, or no reply yet.
     public var isStale: Bool
+    /// Whether the user was found. Users who do not exist and hidden users are not.
+    public var isFound: Bool
 
-    /// Creates a state; by default the user is live.
-    public init(user: User, isStale: Bool = false) {
+    /// Creates a state; by default the user is found and live.
+    public init(user: User, isStale: Bool = false, isFound: Bool = true) {
         self.user = user
         self.isStale = isStale
+        self.isFound = isFound
+    }
+
+    /// A state that an earlier version encoded has a found user.
+    public init(from decoder: any Decoder) throws {
+        let members = try decoder.container(keyedBy: CodingKeys.self)
+        self.init(
+            user: try members.decode(User.self, forKey: .user),
+            isStale: try members.decode(Bool.self, forKey: .isStale),
+            isFound: try members.decodeIfPresent(Bool.self, forKey: .isFound) ?? true)
     }
 }
 

@@ -13,7 +13,7 @@ public enum UsernameRule {
         }
         guard (3...30).contains(bytes.count), isAllowed, !name.hasPrefix("."), !name.hasSuffix("."),
             !name.contains("..")
-        else { return "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores." }
+        else { return Sentence.usernameInvalid.text() }
         return nil
     }
 }

@@ -10,7 +10,16 @@ extension Engine {
             return held.person(user, on: link)
         }
         if let people = lookups.result(id) { return answer(id, .success(.people(people))) }
-        if link.isAway { askCacheInstead(id, because: link.whyAway) }
+        if link.isAway {
+            askCacheInstead(id, because: link.whyAway)
+        } else if link.isSlow {
+            tryCache(id)
+        }
+    }
+
+    /// The first connection takes long: a call whose users are all cached does not wait for it.
+    mutating func tryCache(_ id: CallID) {
+        readCache(lookups.tryCache(id, reading: lastReading + 1))
     }
 
     /// The server cannot be asked; the cache may have a value.

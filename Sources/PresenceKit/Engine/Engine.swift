@@ -185,6 +185,7 @@ struct Engine: Sendable {
         case .start: emit(link.start(at: now))
         case nil: if link.isConnected { keepAlive(at: now) }
         }
+        if link.becomesSlow(at: now.uptime) { for id in lookups.ids { tryCache(id) } }
         if link.becomesLate(at: now.uptime) { failWhatCannotWait(at: now) }
         for id in calls.late(at: now.uptime) { timeOut(id) }
         emit(completions.expire(at: now.uptime))

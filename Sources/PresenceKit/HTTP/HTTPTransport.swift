@@ -76,9 +76,9 @@ package struct HTTPFailure: Error, Hashable, Sendable {
 
 /// Texts for users, in plain language.
 extension HTTPFailure: LocalizedError {
-    package var errorDescription: String? { "Network error. Please check your connection." }
+    package var errorDescription: String? { Sentence.networkError.text() }
 
     package var recoverySuggestion: String? {
-        wasSent ? "It may have worked all the same. Please check before you try again." : nil
+        wasSent ? Sentence.mayHaveWorked.text() : nil
     }
 }

@@ -20,9 +20,9 @@ public final class ConnectionModel {
     public var banner: String? {
         switch state {
         case .idle, .live, .closed(nil): nil
-        case .connecting: "Connecting…"
-        case .stale: "The server is catching up."
-        case .reconnecting: "No connection. Trying again…"
+        case .connecting: Sentence.connecting.text()
+        case .stale: Sentence.catchingUp.text()
+        case .reconnecting: Sentence.reconnecting.text()
         case .closed(let error?):
             [error.errorDescription, error.recoverySuggestion].compactMap(\.self).joined(separator: " ")
         }

@@ -30,10 +30,10 @@ public final class PersonModel {
     public var subtitle: String {
         guard let presence = person?.presence, presence.isKnown else { return "" }
         switch presence.status {
-        case .online: return presence.text ?? "Online"
-        case .away: return presence.text ?? "Away"
-        case .busy: return presence.text ?? "Busy"
-        case .offline: return "Offline"
+        case .online: return presence.text ?? Sentence.online.text()
+        case .away: return presence.text ?? Sentence.away.text()
+        case .busy: return presence.text ?? Sentence.busy.text()
+        case .offline: return Sentence.offline.text()
         }
     }
 

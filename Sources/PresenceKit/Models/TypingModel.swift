@@ -46,11 +46,11 @@ public final class TypingModel {
         let others = othersCount + max(0, names.count - 2)
         switch (names.count, others) {
         case (0, 0): return ""
-        case (0, let count): return count == 1 ? "Someone is typing…" : "\(count) people are typing…"
-        case (1, 0): return "\(names[0]) is typing…"
-        case (2, 0): return "\(names[0]) and \(names[1]) are typing…"
-        case (1, let others): return "\(names[0]) and \(others) more are typing…"
-        case (_, let others): return "\(names[0]), \(names[1]) and \(others) more are typing…"
+        case (0, let count): return count == 1 ? Sentence.someoneTyping.text() : Sentence.peopleTyping.text(count)
+        case (1, 0): return Sentence.oneTyping.text(names[0])
+        case (2, 0): return Sentence.twoTyping.text(names[0], names[1])
+        case (1, let others): return Sentence.oneAndMoreTyping.text(names[0], others)
+        case (_, let others): return Sentence.twoAndMoreTyping.text(names[0], names[1], others)
         }
     }
 

@@ -30,10 +30,10 @@ public final class AttachmentsModel {
         public internal(set) var state = State.uploading(0)
 
         /// The name of the file; `File` without one.
-        public var name: String { file.name ?? "File" }
+        public var name: String { file.name ?? Sentence.file.text() }
         /// A text such as `Uploading... 47%`; `nil` unless the file is being uploaded.
         public var progressText: String? {
-            if case .uploading(let part) = state { "Uploading... \(Int(part * 100))%" } else { nil }
+            if case .uploading(let part) = state { Sentence.uploading.text(Int(part * 100)) } else { nil }
         }
         /// The attachment for the message; `nil` before it is uploaded.
         public var attachment: MessageAttachment? {
@@ -72,7 +72,7 @@ public final class AttachmentsModel {
     public func attach(_ file: AttachmentFile) async {
         errorMessage = nil
         guard items.count < MessageRule.maximumAttachments else {
-            return errorMessage = "At most \(MessageRule.maximumAttachments) files can be attached."
+            return errorMessage = Sentence.tooManyFiles.text(MessageRule.maximumAttachments)
         }
         let item = Item(file: file)
         items.append(item)

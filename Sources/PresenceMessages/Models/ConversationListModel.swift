@@ -61,18 +61,18 @@ public final class ConversationListModel {
     /// The newest message as a line; empty if there is none.
     public func preview(of conversation: ChatConversation) -> String {
         guard let message = conversation.lastMessage else { return "" }
-        if message.isDeleted { return "Message deleted" }
+        if message.isDeleted { return Sentence.messageDeleted.text() }
         let text = message.text.isEmpty ? Self.text(of: message.attachments) : message.text
-        if message.senderId == user { return "You: \(text)" }
+        if message.senderId == user { return Sentence.ownMessage.text(text) }
         return conversation.isGroup ? "\(name(message.senderId)): \(text)" : text
     }
 
     private static func text(of attachments: [MessageAttachment]) -> String {
-        guard attachments.count == 1 else { return "\(attachments.count) attachments" }
+        guard attachments.count == 1 else { return Sentence.attachments.text(attachments.count) }
         switch attachments[0].type {
-        case .image: return "Photo"
-        case .video: return "Video"
-        case .file: return "File"
+        case .image: return Sentence.photo.text()
+        case .video: return Sentence.video.text()
+        case .file: return Sentence.file.text()
         }
     }
 

@@ -112,12 +112,12 @@ public final class ConversationModel {
     public func statusText(of message: Message) -> String? {
         guard isOwn(message), !message.isDeleted else { return nil }
         switch message.status {
-        case .sending: return "Sending…"
-        case .sent: return "Sent"
-        case .delivered where message.readCount > 0: return "Read by \(message.readCount)"
-        case .delivered: return "Delivered"
-        case .read: return "Read"
-        case .failed: return "Not sent: \(message.failure?.localizedDescription ?? "refused")"
+        case .sending: return Sentence.sending.text()
+        case .sent: return Sentence.sent.text()
+        case .delivered where message.readCount > 0: return Sentence.readBy.text(message.readCount)
+        case .delivered: return Sentence.delivered.text()
+        case .read: return Sentence.read.text()
+        case .failed: return Sentence.notSent.text((message.failure ?? PresenceError(.badRequest)).localizedDescription)
         }
     }
 

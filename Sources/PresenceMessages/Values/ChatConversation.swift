@@ -144,8 +144,8 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     ///   - names: the names by user; missing ones are shown as `Unknown`.
     public func displayName(for user: String, names: [String: String]) -> String {
         if let groupName, !groupName.isEmpty { return groupName }
-        let others = participants.filter { $0 != user }.map { names[$0] ?? "Unknown" }
-        return others.isEmpty ? "Unknown" : others.joined(separator: ", ")
+        let others = participants.filter { $0 != user }.map { names[$0] ?? Sentence.unknownName.text() }
+        return others.isEmpty ? Sentence.unknownName.text() : others.joined(separator: ", ")
     }
 }
 

@@ -55,9 +55,9 @@ public enum MessageRule {
 
     /// The fault of a text that is not empty, as a text for users; `nil` if it is valid.
     static func fault(in text: String) -> String? {
-        if text.count > maximumCharacters { return "A message must be \(maximumCharacters) characters or less" }
-        if text.utf8.count > maximumBytes { return "This message is too long" }
-        return isClean(text, lines: true) ? nil : "This message contains characters that cannot be used"
+        if text.count > maximumCharacters { return Sentence.messageLong.text(maximumCharacters) }
+        if text.utf8.count > maximumBytes { return Sentence.messageTooLong.text() }
+        return isClean(text, lines: true) ? nil : Sentence.messageCharacters.text()
     }
 
     /// Validates the duration of a mute: at most ``maximumMuting``. One that is not positive ends at once.

@@ -5,8 +5,8 @@ import PresenceKit
 // The account of the signed-in user.
 extension FakeAccount {
     public func currentUser() async throws -> User {
-        try await record(.currentUser)
-        return try own().user
+        try await record(.currentUser, isLocal: currentAccount?.displayName != nil)
+        return try change { $0.read() }.user
     }
 
     @discardableResult
@@ -24,6 +24,7 @@ extension FakeAccount {
                 $0.account.preferredLanguage = preferredLanguage.value
             }
             if let setupCompleted { $0.account.setupCompleted = setupCompleted }
+            $0.read()
         }.user
     }
 

@@ -2,6 +2,11 @@ import Foundation
 import PresenceAccounts
 import PresenceKit
 
+extension FakeAccount.Record {
+    /// The device reads the user.
+    mutating func read() { (account.displayName, account.profileImageURL) = (user.displayName, user.profileImageURL) }
+}
+
 // The fake's behaviour behind its calls, with the lock held.
 extension FakeAccount {
     /// An address as it is stored; `nil` if it is taken and that must not be revealed.

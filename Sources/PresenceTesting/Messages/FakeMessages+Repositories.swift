@@ -84,6 +84,10 @@ extension FakeMessages: MessageRepository {
         }
     }
 
+    public func message(_ id: String) async -> Message? {
+        lock.withLock { state.talks.keys.lazy.flatMap { self.shown($0) }.first { $0.id == id } }
+    }
+
     public func updateStatus(of message: Message, to status: MessageStatus) async {
         try? await record(.updateStatus(message.id, status), needsConnection: false)
         guard let sequence = message.sequence else { return }

@@ -168,7 +168,7 @@ extension FakeMessages {
         return talk.log[index]
     }
 
-    private func shown(_ id: String) -> [Message] {
+    func shown(_ id: String) -> [Message] {
         guard let talk = (state.lastKnown ?? state.talks)[id] ?? state.talks[id] else { return [] }
         // Messages written on this device are known with and without a connection.
         let outbox = state.talks[id]?.outbox ?? []

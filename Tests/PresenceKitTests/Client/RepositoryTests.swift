@@ -12,7 +12,7 @@ import Testing
 
     init() { client = .scripted(dialler) }
 
-    @Test func `a hidden user is offline, and a user who was never found is not shown`() async throws {
+    @Test func `a hidden user is offline`() async throws {
         let updates = users.userUpdates(of: "bob")
         var loop = updates.makeAsyncIterator()
         let server = await dialler.next()
@@ -25,6 +25,18 @@ import Testing
         while bob?.isOnline == true { bob = await loop.next() }
         while bob?.displayName != "" { bob = await loop.next() }
         #expect(bob?.isOnline == false)
+    }
+
+    @Test func `a user who does not exist is an element that says so`() async throws {
+        var loop = users.userStates(of: "nobody").makeAsyncIterator()
+        let server = await dialler.next()
+        await server.welcome()
+        await server.subscribe(.unknown("nobody"))
+        let state = await loop.next()
+        #expect(state?.isFound == false && state?.isStale == false && state?.user.displayName == "")
+        var malformed = users.userStates(of: "no id").makeAsyncIterator()
+        #expect(await malformed.next()?.isFound == false)
+        #expect(await malformed.next() == nil)
     }
 
     @Test func `a user as last known says so`() async throws {

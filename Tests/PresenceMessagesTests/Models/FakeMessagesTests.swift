@@ -42,6 +42,8 @@ import Testing
         #expect(try await fake.edit(own, text: "two").editHistory?.map(\.text) == ["one"])
         #expect(try await fake.delete(own).isDeleted)
         #expect(await code { try await fake.edit(own, text: "three") } == .conflict)
+        #expect(await code { try await fake.editMessage(id: own.id, newText: "three") } == .conflict)
+        #expect(await code { try await fake.deleteMessage(id: "unknown") } == .notFound)
         let other = Message(conversationId: "g1", senderId: "ana", text: "never sent")
         #expect(await code { try await fake.delete(other) } == .notFound)
     }

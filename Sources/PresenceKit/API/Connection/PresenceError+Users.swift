@@ -2,13 +2,13 @@
 extension PresenceError {
     /// No user with this id exists, or may be seen.
     public static func userNotFound(_ id: String) -> PresenceError {
-        PresenceError(.notFound, "no user \(id)", sentence: "User not found.")
+        PresenceError(.notFound, "no user \(id)", sentence: Sentence.userNotFound.text())
     }
 
     /// A value is invalid: the member, and the reason as a text for users.
     public static func invalid(field: String, reason: String) -> PresenceError {
         PresenceError(
-            .validationFailed, field: field, sentence: reason, recovery: "Please change it and try again.")
+            .validationFailed, field: field, sentence: reason, recovery: Sentence.changeAndTryAgain.text())
     }
 
     /// The same error as an error of an invalid value: with this member, and with its own reason, message and text for users.
@@ -20,13 +20,14 @@ extension PresenceError {
 
     /// The user could not be read: the reason as a text for users.
     package static func fetchFailed(reason: String) -> PresenceError {
-        PresenceError(.notConnected, reason, recovery: "Please try again.").while("Failed to load the user.", reason)
+        PresenceError(.notConnected, reason, recovery: Sentence.tryAgain.text()).while(
+            Sentence.loadFailed.text(), reason)
     }
 
     /// The change could not be made: the reason as a text for users.
     package static func updateFailed(reason: String, outcomeUnknown: Bool) -> PresenceError {
-        PresenceError(.notConnected, reason, outcomeUnknown: outcomeUnknown, recovery: "Please try again.")
-            .while("Failed to save the user.", reason)
+        PresenceError(.notConnected, reason, outcomeUnknown: outcomeUnknown, recovery: Sentence.tryAgain.text())
+            .while(Sentence.saveFailed.text(), reason)
     }
 
     init(reading error: PresenceError, _ id: String) {
@@ -35,10 +36,10 @@ extension PresenceError {
 
     init(writing error: PresenceError) {
         let isInvalid = error.code == .validationFailed && error.field != nil
-        self = isInvalid ? error : error.while("Failed to save the user.")
+        self = isInvalid ? error : error.while(Sentence.saveFailed.text())
     }
 
-    var whileReading: PresenceError { self.while("Failed to load the user.") }
+    var whileReading: PresenceError { self.while(Sentence.loadFailed.text()) }
 
     /// The same error, with the failed operation put before its text for users.
     private func `while`(_ operation: String, _ reason: String? = nil) -> PresenceError {

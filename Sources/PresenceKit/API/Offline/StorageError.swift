@@ -28,21 +28,21 @@ package enum StorageError: Error, Hashable, Sendable, CustomStringConvertible {
 extension StorageError: LocalizedError {
     package var errorDescription: String? {
         switch self {
-        case .inUse: "The app's data is in use by another copy of the app."
-        case .closed: "The app's data is closed."
-        case .laterVersion: "A newer version of the app has written its data on this device."
-        case .full: "Too many changes are waiting for a connection."
-        case .failed: "This could not be kept on this device."
+        case .inUse: Sentence.storageInUse.text()
+        case .closed: Sentence.storageClosed.text()
+        case .laterVersion: Sentence.laterVersion.text()
+        case .full: Sentence.tooManyWaiting.text()
+        case .failed: Sentence.notKept.text()
         }
     }
 
     package var recoverySuggestion: String? {
         switch self {
         case .closed: nil
-        case .inUse: "Please close the other one and try again."
-        case .laterVersion: "Please install the newest version of the app."
-        case .full: "Please check your internet connection and try again."
-        case .failed(_, _, ENOSPC), .failed(_, _, EDQUOT): "Please free some space and try again."
+        case .inUse: Sentence.closeOther.text()
+        case .laterVersion: Sentence.installNewest.text()
+        case .full: Sentence.checkConnection.text()
+        case .failed(_, _, ENOSPC), .failed(_, _, EDQUOT): Sentence.freeSpace.text()
         case .failed: nil
         }
     }

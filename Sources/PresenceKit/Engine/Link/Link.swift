@@ -33,6 +33,12 @@ struct Link: Sendable {
     private var lateAt: Duration?
     /// Whether that wait has ended.
     private(set) var isLate = false
+    /// How long a read whose value is cached waits for the first connection.
+    private static let readingPatience = Duration.milliseconds(300)
+    /// When that wait ends; `nil` unless it has begun.
+    private var slowAt: Duration?
+    /// Whether that wait has ended.
+    private(set) var isSlow = false
 
     private(set) var phase = Phase.idle
     private(set) var attempt: Attempt = 0
@@ -91,7 +97,10 @@ struct Link: Sendable {
     mutating func start(at now: Moment) -> [Directive] {
         attempt += 1
         rejection = nil
-        if lateAt == nil, !isLate { lateAt = now.uptime + patience }
+        if lateAt == nil, !isLate {
+            lateAt = now.uptime + patience
+            slowAt = now.uptime + min(patience, Self.readingPatience)
+        }
         if credential.begin() { return dial(at: now) }
         enter(.fetchingToken(until: now.uptime + tokenTimeout))
         return [.fetchToken(attempt, new: credential.wantsNew)]
@@ -123,8 +132,8 @@ struct Link: Sendable {
         clock.set(to: connected.serverTime, asked: askedToConnect, heard: now)
         reconnection.connected(at: now.uptime, linger: .milliseconds(max(connected.linger, 0)))
         staleSince = nil
-        lateAt = nil
-        isLate = false
+        (lateAt, slowAt) = (nil, nil)
+        (isLate, isSlow) = (false, false)
         enter(.connected)
     }
 
@@ -187,8 +196,8 @@ struct Link: Sendable {
     /// Makes no further attempt until the app asks for one.
     mutating func close(_ error: PresenceError?) {
         attempt += 1
-        lateAt = nil
-        isLate = false
+        (lateAt, slowAt) = (nil, nil)
+        (isLate, isSlow) = (false, false)
         enter(.closed(error))
     }
 
@@ -259,6 +268,14 @@ struct Link: Sendable {
         return true
     }
 
+    /// Whether the first connection has just taken so long that reads whose value is cached wait no longer.
+    mutating func becomesSlow(at uptime: Duration) -> Bool {
+        guard let due = slowAt, due <= uptime else { return false }
+        slowAt = nil
+        isSlow = true
+        return true
+    }
+
     /// Sends the pings and token refreshes that are due.
     mutating func tick(at uptime: Duration) -> [Directive] {
         var directives: [Directive] = []
@@ -269,7 +286,8 @@ struct Link: Sendable {
 
     var nextDeadline: Duration? {
         switch phase {
-        case .fetchingToken(let until), .dialling(let until), .introducing(let until): min(until, lateAt ?? until)
+        case .fetchingToken(let until), .dialling(let until), .introducing(let until):
+            min(until, lateAt ?? until, slowAt ?? until)
         case .waiting(let until, _, _): until
         case .connected: [heartbeat.nextDeadline, credential.refreshAt].compactMap(\.self).min()
         case .idle, .closed: nil

@@ -20,6 +20,8 @@ struct Lookups: Sendable {
         var failure: PresenceError?
         /// The pending cache read for this lookup.
         var reading: CacheReading?
+        /// Whether the call only ends with that read if the cache knows all missing users.
+        var isTrying = false
         /// The missing users that the cache knows.
         var remembered: [UserID: Person] = [:]
 
@@ -59,7 +61,7 @@ struct Lookups: Sendable {
     }
 
     /// Whether a call waits for the cache.
-    func awaitsCache(_ id: CallID) -> Bool { lookups[id]?.reading != nil }
+    func awaitsCache(_ id: CallID) -> Bool { lookups[id].map { $0.reading != nil && !$0.isTrying } ?? false }
 
     // MARK: The server
 
@@ -116,8 +118,21 @@ struct Lookups: Sendable {
     mutating func askCache(_ id: CallID, because error: PresenceError, reading: CacheReading) -> [UserID] {
         guard lookups[id] != nil else { return [] }
         lookups[id]!.failure = error
+        if lookups[id]!.isTrying {
+            // It is being read.
+            lookups[id]!.isTrying = false
+            return []
+        }
         lookups[id]!.reading = reading
         return lookups[id]!.missing
+    }
+
+    /// The cache is read while the server has not been asked yet.
+    mutating func tryCache(_ id: CallID, reading: CacheReading) -> [UserID] {
+        guard let lookup = lookups[id], lookup.requests == 0, lookup.reading == nil else { return [] }
+        lookups[id]!.reading = reading
+        lookups[id]!.isTrying = true
+        return lookup.missing
     }
 
     /// The server cannot be asked.
@@ -134,6 +149,14 @@ struct Lookups: Sendable {
         guard let lookup = lookups[id], let reading = lookup.reading, reading <= done else { return nil }
         for user in lookup.missing { lookups[id]!.remembered[user] = remembered(user) }
         lookups[id]!.reading = nil
+        if lookup.isTrying {
+            lookups[id]!.isTrying = false
+            let isKnown = lookup.missing.allSatisfy { lookups[id]!.remembered[$0] != nil }
+            // The server has been asked meanwhile, or is the only one to know.
+            guard isKnown, lookup.requests == 0, lookup.due != nil else { return nil }
+            lookups[id]!.failure = PresenceError(.notConnected, "not connected yet")
+            lookups[id]!.due = nil
+        }
         return result(id)
     }
 }

@@ -33,7 +33,7 @@ public final class PhotoModel {
     }
 
     /// A text such as `Uploading... 47%`; `nil` if there is no upload.
-    public var progressText: String? { isUploading ? "Uploading... \(Int(progress * 100))%" : nil }
+    public var progressText: String? { isUploading ? Sentence.uploading.text(Int(progress * 100)) : nil }
     /// Whether ``retry()`` has an attempt to repeat.
     public var canRetry: Bool { failed != nil && !isUploading }
 
@@ -75,7 +75,7 @@ public final class PhotoModel {
             errorMessage = error.localizedDescription
         case .failure:
             failed = .upload(picture)
-            errorMessage = "Failed to upload image"
+            errorMessage = Sentence.uploadFailed.text()
         }
     }
 
@@ -100,7 +100,7 @@ public final class PhotoModel {
         } catch {
             guard number == self.number else { return }
             failed = .remove
-            errorMessage = "Failed to remove image"
+            errorMessage = Sentence.removalFailed.text()
         }
     }
 

@@ -285,8 +285,8 @@ public final class ProfileModel {
         checkFailed = isAvailable == nil
         switch isAvailable {
         case true?: usernameError = nil
-        case false?: usernameError = "This username is already taken."
-        case nil: usernameError = "Failed to check availability."
+        case false?: usernameError = Sentence.usernameTaken.text()
+        case nil: usernameError = Sentence.availabilityUnknown.text()
         }
     }
 }

@@ -118,7 +118,7 @@ public final class ProfileSetupModel {
         } catch let error as PresenceError where error.code == .validationFailed && error.field != nil {
             errorMessage = error.localizedDescription
         } catch {
-            errorMessage = "Failed to save profile. Please try again."
+            errorMessage = Sentence.profileNotSaved.text()
         }
     }
 }

@@ -32,19 +32,19 @@ extension PresenceClient: UserRepository {
     }
 
     public func userStates(of id: User.ID) -> AsyncStream<UserState> {
-        found(id) { UserState(user: User($0), isStale: $0.freshness != .live) }
+        found(id) { UserState(user: User($0), isStale: $0.freshness != .live, isFound: $0.isFound) }
     }
 
-    /// Observes a user from the first time they are found; after that also while they are not found.
+    /// Observes a user once they are found, or the server or the id itself shows that they are not.
     private func found<Element: Sendable>(
         _ id: User.ID, _ transform: @escaping @Sendable (Person) -> Element
     ) -> AsyncStream<Element> {
         let people = updates(of: id)
         return AsyncStream { elements in
-            var wasFound = false
+            var isKnown = false
             for await person in people {
-                wasFound = wasFound || person.isFound
-                if wasFound { elements.yield(transform(person)) }
+                isKnown = isKnown || person.isFound || person.freshness.isLive || person.problem?.code == .invalidID
+                if isKnown { elements.yield(transform(person)) }
             }
         }
     }

@@ -47,9 +47,12 @@ extension FakeUserRepository {
         set(user)
     }
 
-    /// With the lock held: a user as loops see them.
+    /// With the lock held: a user as loops see them; `nil` if only the server knows.
     func shown(_ id: String) -> UserState? {
-        state.users[id].map { UserState(user: $0, isStale: state.isOffline) }
+        if let user = state.users[id] { return UserState(user: user, isStale: state.isOffline) }
+        guard !state.isOffline else { return nil }
+        let unknown = User(id: id, displayName: "", lastSeen: .distantPast, createdAt: .distantPast)
+        return UserState(user: unknown, isFound: false)
     }
 
     func feed(of id: String) -> Feed<UserState> {

@@ -97,6 +97,36 @@ import Testing
         #expect(bench.people(of: call)?.count == 1)
     }
 
+    @Test mutating func `while the first connection takes long, cached people are returned after 0.3 s`() {
+        let calls = [bench.call(.get(["bob"])), bench.call(.get(["bob", "cy"]))]
+        bench.pass(.milliseconds(299))
+        #expect(bench.cacheReads.isEmpty)
+        bench.pass(.milliseconds(1))
+        #expect(bench.cacheReads == [["bob"], ["bob", "cy"]])
+        bench.handle([.cached([Self.cached("bob")]), .cached([Self.cached("bob")])])
+        let bob = bench.people(of: calls[0])
+        #expect(bob?.first?.freshness == .stale(since: Date(timestamp: 5_000)) && bob?.problem?.code == .notConnected)
+        #expect(bench.answer(to: calls[1]) == nil, "cy may be known to the server")
+
+        let late = bench.call(.get(["bob"]))
+        bench.handle(.cached([Self.cached("bob")]))
+        #expect(bench.people(of: late)?.count == 1)
+        bench.connect()
+        #expect(gets == [["bob", "cy"]])
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1), .online("cy", 2)], more: false))
+        #expect(bench.people(of: calls[1])?.allSatisfy(\.freshness.isLive) == true)
+    }
+
+    @Test mutating func `a connection during the read of the cache counts more than the cache`() {
+        let call = bench.call(.get(["bob"]))
+        bench.pass(.milliseconds(300))
+        bench.connect()
+        bench.handle(.cached([Self.cached("bob")]))
+        #expect(bench.answer(to: call) == nil)
+        bench.receive(.users(id: bench.lastID, [.online("bob", 1)], more: false))
+        #expect(bench.people(of: call)?.first?.freshness.isLive == true)
+    }
+
     @Test mutating func `without a connection the cache answers, stale`() {
         bench.connect()
         bench.end(.lost(""))
