@@ -6,7 +6,7 @@ import Testing
 
 /// The records of the history, in the order in which they are written.
 @Suite struct HistoryFileTests {
-    private typealias Said = PresenceMessages.Wire
+    private typealias Wire = PresenceMessages.Wire
 
     /// A process may end between any two records, and so may what is on the disk.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
@@ -15,13 +15,13 @@ import Testing
         var talk = Talk(id: "c1", own: "ana")
         var history = History(messages: 5, conversations: 3)
         var written = History.Changes()
-        var log: [Said.Message] = []
+        var log: [Wire.Message] = []
         var version: Int64 = 0
-        func message(_ seq: Int64, _ text: String) -> Said.Message {
+        func message(_ seq: Int64, _ text: String) -> Wire.Message {
             version += 1
-            return Said.Message(id: "m\(seq)", seq: seq, version: version, from: "bob", at: seq, text: text)
+            return Wire.Message(id: "m\(seq)", seq: seq, version: version, from: "bob", at: seq, text: text)
         }
-        talk.answered([Said.Followed(conversation: "c1", messagesVersion: 0, messages: [], first: 1, last: 0)])
+        talk.answered([Wire.Followed(conversation: "c1", messagesVersion: 0, messages: [], first: 1, last: 0)])
         for step in 1...60 {
             switch Int.random(in: 0..<10, using: &random) {
             case 0...5:
@@ -37,7 +37,7 @@ import Testing
                 let first = log.count
                 for _ in 0..<Int.random(in: 1...8, using: &random) { log.append(message(Int64(log.count) + 1, "n\(step)")) }
                 talk.answered([
-                    Said.Followed(
+                    Wire.Followed(
                         conversation: "c1", messagesVersion: version, messages: Array(log[first...]), first: 1,
                         last: Int64(log.count))
                 ])

@@ -7,6 +7,8 @@ import Testing
 
 /// The cost of one change with thousands of messages on the screen, counted in rows, and what loops get of it.
 @Suite(.timeLimit(.minutes(1))) struct MessageRowsTests {
+    private typealias Wire = PresenceMessages.Wire
+
     private let date = Date(timeIntervalSince1970: 0)
     private var talk = Talk(id: "c", own: "ana")
     private var rows = MessageRows()
