@@ -314,7 +314,7 @@ let package = Package(
             name: "PresenceKitTests",
             dependencies: [
                 "PresenceKit", "PresenceTesting", "PresenceAccounts", "PresenceProtocol", "EventLoops", "WebSockets",
-                "TestSupport", "kit-writer",
+                "CLibWebSockets", "TestSupport", "kit-writer",
             ],
             swiftSettings: tests),
         .testTarget(name: "PresenceDomainTests", dependencies: ["PresenceKit"], swiftSettings: tests),

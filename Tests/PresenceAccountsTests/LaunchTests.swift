@@ -61,8 +61,12 @@ import Testing
     @Test func `a session that becomes readable after an unlock is read then`() async throws {
         let bench = Bench(kept: Bench.kept)
         bench.store.failure = CocoaError(.fileReadNoPermission)
-        let account = bench.launch()
+        let (lines, line) = AsyncStream.makeStream(of: String.self)
+        let account = bench.launch(logger: PresenceLogger { _, message in line.yield(message) })
         await #expect(throws: PresenceError.self) { try await account.accessToken() }
+        // The first attempts have failed: the launch's own, and the call's.
+        var failures = lines.filter { $0.contains("cannot be read") }.makeAsyncIterator()
+        for _ in 1...2 { _ = await failures.next() }
         bench.store.failure = nil
         NotificationCenter.default.post(name: Unlocks.names[0], object: nil)
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }

@@ -38,11 +38,11 @@ struct Bench {
     func goOffline() { transport.respond { _ in throw HTTPFailure("offline", wasSent: false) } }
 
     /// Launches the app.
-    func launch() -> PresenceAccount {
+    func launch(logger: PresenceLogger? = nil) -> PresenceAccount {
         PresenceAccount(
             url: URL(string: "https://presence.example.org")!, store: store,
             device: Device(kind: .phone, name: "Ana's phone"), configuration: .init(), transport: transport,
-            uptime: { [time] in time.uptime }, sleep: { [naps] in try await naps.sleep($0) })
+            logger: logger, uptime: { [time] in time.uptime }, sleep: { [naps] in try await naps.sleep($0) })
     }
 
     /// Pauses that the test ends.

@@ -31,16 +31,22 @@ import Testing
         #expect(error?.code == .unauthorized)
     }
 
-    @Test func `a fixed token is not sent again when it is about to expire`() async {
-        let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true)
+    @Test func `a fixed token is not sent again when it is about to expire`() async throws {
+        let tokens = Tokens()
+        let client = PresenceClient.scripted(dialler, time, tokenIsFixed: true) { await tokens.next() }
         client.connect()
         let server = await dialler.next()
         await server.welcome()
         server.deliver(.tokenExpiring(expiresIn: 60_000))
-        let call = Task { try await client.setStatus(.busy) }
-        #expect(await server.message()?.body == .status(.init(status: .busy)))
-        call.cancel()
-        _ = await call.result
+        // A refresh would follow the first of them.
+        for _ in 1...3 {
+            let call = Task { try await client.setStatus(.busy) }
+            let request = await server.message()
+            #expect(request?.body == .status(.init(status: .busy)))
+            server.deliver(.ok(id: try #require(request?.id)))
+            try await call.value
+        }
+        #expect(await tokens.next() == "token 2", "the provider was called once")
     }
 
     @Test func `a token provider that never returns is cancelled and called again`() async {

@@ -1,3 +1,4 @@
+import CLibWebSockets
 import Foundation
 import PresenceProtocol
 import Testing
@@ -130,7 +131,7 @@ import WebSockets
     }
 
     @Test func `an upgrade is retried whatever its HTTP status`() async throws {
-        try await withSocketServer(refuse: [503, 429, 404, 401, 403, 401]) { server in
+        try await withSocketServer(refuse: [503, 429, 404, 401, 401, 401, 403]) { server in
             let client = Self.client(server.url)
             client.connect()
             await server.welcome()
@@ -228,6 +229,22 @@ import WebSockets
             }
             await client.disconnect()
         }
+    }
+
+    @Test func `the logger receives errors of libwebsockets`() async throws {
+        let (lines, line) = AsyncStream.makeStream(of: String.self)
+        try await withSocketServer { server in
+            let client = PresenceClient(
+                url: server.url, token: { "t" },
+                logger: PresenceLogger { level, message in line.yield("\(level) \(message)") })
+            client.connect()
+            await server.welcome()
+            // Reports an error as libwebsockets does.
+            lwsl_hexdump_level(Int32(LLL_ERR), "a fault", 7)
+            await client.disconnect()
+        }
+        line.finish()
+        #expect(await lines.contains { $0.hasPrefix("error libwebsockets: ") })
     }
 
     @Test func `all clients of a process share one loop`() async throws {

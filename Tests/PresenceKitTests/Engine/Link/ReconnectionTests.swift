@@ -117,10 +117,12 @@ import Testing
     @Test(arguments: [200, 302, 400, 401, 403, 404, 407, 426, 429, 500, 503, 511], [false, true])
     mutating func `a rejected upgrade is retried with the usual delays, whatever its status`(
         status: Int, tokenIsFixed: Bool
-    ) {
+    ) throws {
         reconnection.tokenIsFixed = tokenIsFixed
         for bound in [0.5, 1, 2, 2.5] {
-            #expect(abs(wait(after: .refused(status: status))!.timeInterval - bound) < 0.001)
+            let found = wait(after: .refused(status: status))
+            let delay = try #require(found)
+            #expect(abs(delay.timeInterval - bound) < 0.001)
         }
         #expect(Ending.refused(status: status).error.code == .connectionLost)
     }
