@@ -15,7 +15,7 @@ from support.line import Line
 
 ROOT = os.path.dirname(WEB)
 TYPES = os.path.join(os.path.dirname(__file__), "types")
-FILES = ["presence", "presence-messages", "presence-log", "presence-outbox"]
+FILES = ["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox"]
 OPTIONS = {"strict": True, "noEmit": True, "types": [], "target": "es2022", "module": "es2022", "moduleResolution": "node",
            "lib": ["es2022", "dom", "dom.iterable"]}
 
