@@ -1,9 +1,9 @@
 // presence-history.js: the list of conversations and their newest messages as they were last known, in IndexedDB. A part of
 // presence-messages.js.
 //
-// What is stored of a conversation is whole: its newest messages without a hole, and the cursor from which the server completes
-// them. So an older state does no harm: a tab may be killed at any moment, or write what it knew before it stood still. Each write is
-// one transaction, which keeps the newer of what is stored and what is written. After a failure, the next one writes everything.
+// Messages are stored without a hole, with the cursor from which the server completes them. So an older state does no harm: a tab may
+// be killed at any moment, or write what it knew before it stood still. Each write is one transaction. It compares versions with those
+// that are stored, and keeps the larger ones. After a failure, the next write stores everything.
 import { internals } from "./presence.js";
 
 const { OWNER, clearHistory, failure, got, historyOf, toJSON, transact } = internals;
@@ -41,11 +41,16 @@ export class History {
   #isWriting = false;
   /** Whether the last write has failed. */
   #isBehind = false;
-  /** What has changed: conversations, their newest messages, and functions that return the messages as they are when it is written. */
+  /** Whether a read was slow, and nothing has been written since. */
+  #isLate = false;
+  /** Changes by conversation: the conversation, the newest messages that it had since, and a function that returns its messages. */
   #list = new Map();
   #last = new Map();
   #talks = new Map();
   #timer;
+  /** Conversations whose messages are read next. */
+  #wanted = [];
+  #reading;
 
   /**
    * @param limits how much is stored at most.
@@ -59,7 +64,7 @@ export class History {
     this.#everything = everything;
   }
 
-  /** The conversations, if this user's list is stored. What is stored of another user is deleted. */
+  /** The conversations, if this user's list is stored. Another user's data are deleted. */
   begin() {
     return this.#soon(async (records) => {
       const owner = await got(records.get(OWNER));
@@ -73,12 +78,19 @@ export class History {
     });
   }
 
-  /** Messages of a conversation and their cursor: `{ messages, after, version }`. */
-  read(id) {
-    return this.#soon(async (records) => {
-      const owner = await got(records.get(OWNER));
-      return owner?.user === this.#user ? got(records.get(talkKey(id))) : undefined;
+  /** Messages of a conversation and their cursor: `{ messages, after, version }`. Those that are asked for at once are one step. */
+  async read(id) {
+    const place = this.#wanted.push(id) - 1;
+    this.#reading ??= Promise.resolve().then(() => {
+      const ids = this.#wanted;
+      this.#reading = undefined;
+      this.#wanted = [];
+      return this.#soon(async (records) => {
+        const owner = await got(records.get(OWNER));
+        return owner?.user === this.#user ? Promise.all(ids.map((each) => got(records.get(talkKey(each))))) : [];
+      });
     });
+    return (await this.#reading)?.[place];
   }
 
   store(conversation) {
@@ -124,10 +136,19 @@ export class History {
     if (!this.#isWriting) this.#timer ??= setTimeout(() => this.#write(), PAUSE);
   }
 
-  /** A page does not wait for a store that is slow, or fails. */
-  #soon(act) {
-    const late = new Promise((resolve) => setTimeout(resolve, PATIENCE));
-    return Promise.race([transact(historyOf(this.#url), act).catch(() => {}), late]);
+  /** A page does not wait for a store that fails, and once for one that is slow. */
+  async #soon(act) {
+    if (this.#isLate) return undefined;
+    let timer;
+    const late = new Promise((resolve) => {
+      timer = setTimeout(() => resolve((this.#isLate = true) && undefined), PATIENCE);
+    });
+    const read = async () => {
+      const found = await transact(historyOf(this.#url), act).catch(() => {});
+      clearTimeout(timer);
+      return found;
+    };
+    return Promise.race([read(), late]);
   }
 
   async #write() {
@@ -146,7 +167,7 @@ export class History {
         if (!owner || (isWhole && !owner.isWhole)) records.put({ user: this.#user, isWhole }, OWNER);
         return this.#put(records, owner && !this.#isBehind ? news : all, last);
       });
-      this.#isBehind = false;
+      this.#isBehind = this.#isLate = false;
     } catch (error) {
       this.#isBehind = true;
       // A full store cannot take the deletion of a message: better nothing than what was deleted.
@@ -202,7 +223,7 @@ export class History {
     return { ...talk, replaces: undefined, after, messages: messages.slice(from).slice(-this.#limits.messages || messages.length) };
   }
 
-  /** Deletes what is beyond the limits: the oldest. */
+  /** Deletes the oldest beyond the limits. */
   #bound(records, entries, changed) {
     let room = this.#limits.bytes;
     const drop = (id) => {
@@ -227,7 +248,7 @@ export class History {
   }
 }
 
-/** Of what is stored and what is written: that with more of the server's changes. */
+/** The messages with more of the server's changes. */
 const newerOf = (held, made) => {
   if (!held || !made || made.replaces) return made === undefined ? held : made;
   return made.version > held.version || (made.version === held.version && made.after >= held.after) ? made : held;

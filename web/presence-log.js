@@ -85,7 +85,7 @@ export class MessageLog {
     return this.isKnown && (!!this.#hole || this.#floor > this.#first);
   }
 
-  /** What is known without a hole before it, from a number on. */
+  /** Messages from a number on that have not expired. */
   #from(number) {
     return numbered(this.held.values()).filter(({ seq }) => seq >= Math.max(number, this.#first));
   }
@@ -137,7 +137,7 @@ export class MessageLog {
     return { conversation: this.id, messages, hasEarlier: this.hasEarlier, missingBefore };
   }
 
-  /** What comes before a number has expired. */
+  /** Messages before a number have expired. */
   expire(first) {
     this.#first = Math.max(this.#first, first);
     this.#settle();
@@ -222,7 +222,7 @@ export class MessageLog {
     return isShort || last - this.after > FIRST;
   }
 
-  /** What the device has, as it is now: it may have been changed, or deleted. */
+  /** The device's messages as they are now: they may have been changed, or deleted. */
   async #askOld() {
     const { length } = this.#from(this.#floor);
     if (!length) return [];

@@ -132,7 +132,7 @@ export class PresenceMessages {
   archive(conversation: string, archived?: boolean): Promise<void>;
   /** Waits. All up to this number (`seq`) has been read; without one, all there is. */
   read(conversation: string, upTo?: number): Promise<void>;
-  /** What the device has of them, then the newest 50, and more by `earlier`. */
+  /** Those that the device has, then the newest 50, and more by `earlier`. */
   messages(conversation: string, options?: LoopOptions): AsyncGenerator<MessagePage, void>;
   /**
    * Reads messages (50, at most 100) into the loops that run: those before the message `before`, which is the page's oldest one or its

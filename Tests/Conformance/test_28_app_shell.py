@@ -48,7 +48,7 @@ async def test_it_opens_without_a_network_and_shows_what_was_known(chromium, acc
         await page.until("[...document.querySelectorAll('.talks .old strong')].map((each) => each.textContent).join() === 'Bob Ray,Cy'")
         await shows(page, "No connection.")
         await shows(page, "(as last known)")
-        # Of a conversation that was never opened here, the list has the newest message.
+        # The list has the newest message of a conversation that was never opened here.
         await page.run(f"location.hash = '/talk/{other}'")
         await page.until(f"{BUBBLES}.join() === 'Hello from Cy'")
         await page.run(f"location.hash = '/talk/{id}'")

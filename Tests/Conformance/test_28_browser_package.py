@@ -189,6 +189,7 @@ declare const input: HTMLInputElement, bar: HTMLProgressElement, signal: AbortSi
 declare function show(people: Person[]): void;
 declare function start(client: PresenceClient, user: string): void;
 declare function showSignIn(): void;
+declare function isInSight(message: string): boolean;
 declare function getToken(messaging: unknown): Promise<string>;
 declare const messaging: unknown, token: () => Promise<string>;
 """
