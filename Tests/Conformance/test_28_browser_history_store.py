@@ -7,7 +7,7 @@ import pytest
 
 from support.accounts import ON, PASSWORD, Accounts
 from support.history import KEPT, SEQS, is_kept, launch, load, return_online, show, start_online
-from support.library import MODULE, TEXTS, begin, tab, watch, write
+from support.library import MODULE, TEXTS, begin, opened, tab, watch, write
 from support.line import Line
 from support.patience import A_MOMENT
 from support.talks import say
@@ -80,24 +80,36 @@ async def test_another_user_with_tokens_of_their_own_finds_nothing_and_forget_de
 
 
 async def test_a_tab_that_stood_still_does_not_bring_back_what_was_deleted(chromium, server, room):
-    async with Line(server) as line, chromium:
+    async with Line(server) as line, Line(server) as lost, chromium:
         id, bob, all = await written(room, 3)
         first, second = await tab(chromium, line), await tab(chromium, line)
+        await load(first, line)
+        # A connection of its own, so it learns nothing from the other tab.
+        await first.run(f"""
+            const Plain = WebSocket;
+            globalThis.WebSocket = class extends Plain {{ constructor(_, ...rest) {{ super({lost.url!r}, ...rest); }} }};""")
+        await opened(first, room.token("ana"), share=False)
+        await begin(first, room.name("ana"))
+        await start_online(second, line, room)
         for page in (first, second):
-            await start_online(page, line, room)
             await watch(page, id)
         await is_kept(first, id, 3)
         all.append(await say(bob, id, "m4"))
         await first.until(f"{SEQS}.length === 4")
+        # It has something to write, and stands still.
         await stand_still(first)
+        lost.cut()
         await bob.did("deleteMessage", conversation=id, message=all[1]["id"])
         all.append(await say(bob, id, "m5"))
         await is_kept(second, id, 5)
         await go_on(first)
-        await first.until(TEXTS + " === 'm1,,m3,m4,m5' && seen.page.value.live")
+        await first.until("!seen.page.value.live")
         await asyncio.sleep(1 + 2 * A_MOMENT)
         held = (await second.value("kept()"))[f"talk {id}"]
         assert [each["text"] for each in held["messages"]] == ["m1", "", "m3", "m4", "m5"]
+        lost.mend()
+        await first.run("client.reconnect()")
+        await first.until(TEXTS + " === 'm1,,m3,m4,m5' && seen.page.value.live")
         # Each tab adds what only it has: two conversations side by side.
         ana, cy = await room.come("ana", device="phone"), await room.come("cy")
         other = (await ana.did("createConversation", participants=[cy.user]))["conversation"]["id"]
@@ -158,6 +170,9 @@ FAULTS = {
             return open.call(this, name, ...rest);
         };""",
     "it never answers": """
+        // And nothing gives it up.
+        const plain = setTimeout;
+        globalThis.setTimeout = (act, wait, ...rest) => plain(act, wait === 10_000 ? 1e9 : wait, ...rest);
         const open = IDBFactory.prototype.open;
         IDBFactory.prototype.open = function (name, ...rest) {
             return name.includes("history") ? {} : open.call(this, name, ...rest);
