@@ -84,13 +84,25 @@ export interface NoConversation {
 
 export interface MessagePage {
   conversation: string;
-  /** The oldest first, without holes; at the end those that have still to be sent. */
+  /** The oldest first, without holes but that of `missingBefore`; at the end those that have still to be sent. */
   messages: Message[];
   /** Whether `earlier` has more. */
   hasEarlier: boolean;
+  /** The id of the message before which some are not known yet: much has come since the device stored the others. */
+  missingBefore?: string;
   live: boolean;
   /** Why they cannot be watched, for instance `forbidden`. */
   error?: PresenceError;
+}
+
+/** How much is stored on the device, in IndexedDB, for a page that begins without a network. */
+export interface HistoryLimits {
+  /** 200: the newest ones. */
+  conversations?: number;
+  /** 50 of each: the newest ones. */
+  messages?: number;
+  /** 5,000,000 in all, as JSON; a tenth for each conversation. */
+  bytes?: number;
 }
 
 /**
@@ -98,8 +110,11 @@ export interface MessagePage {
  * and crashes, in all tabs; it is sent once and in order. Calls that say "waits" are done when it is there.
  */
 export class PresenceMessages {
-  /** @param options `user`: who it is, if that is known. Otherwise nothing can be written before the first connection. */
-  constructor(client: PresenceClient, options?: { user?: string });
+  /**
+   * @param options `user`: who it is, if that is known. Otherwise nothing can be written, and nothing stored is shown, before the
+   * first connection. `history`: how much is stored; `false`: nothing.
+   */
+  constructor(client: PresenceClient, options?: { user?: string; history?: HistoryLimits | false });
   /** All of them, archived ones too, the newest first. Throws what the server says if it has no conversations. */
   conversations(options?: LoopOptions): AsyncGenerator<Conversation[], void>;
   conversation(id: string, options?: LoopOptions): AsyncGenerator<Conversation | NoConversation, void>;
@@ -117,10 +132,13 @@ export class PresenceMessages {
   archive(conversation: string, archived?: boolean): Promise<void>;
   /** Waits. All up to this number (`seq`) has been read; without one, all there is. */
   read(conversation: string, upTo?: number): Promise<void>;
-  /** The newest 50, and more by `earlier`. */
+  /** Those that the device has, then the newest 50, and more by `earlier`. */
   messages(conversation: string, options?: LoopOptions): AsyncGenerator<MessagePage, void>;
-  /** Reads older messages (50, at most 100) into the loops that run. Tells whether there are more. Needs a connection. */
-  earlier(conversation: string, options?: { limit?: number }): Promise<boolean>;
+  /**
+   * Reads messages (50, at most 100) into the loops that run: those before the message `before`, which is the page's oldest one or its
+   * `missingBefore`; by default those that are missing, then older ones. Tells whether there are more. Needs a connection.
+   */
+  earlier(conversation: string, options?: { limit?: number; before?: string }): Promise<boolean>;
   /** Waits. Throws `too_many` when 500 wait, and `validation_failed` when the text has more than 20 KiB. */
   send(
     conversation: string,
@@ -156,7 +174,7 @@ export class PresenceMessages {
   discard(message: string): Promise<void>;
   /** How many messages, edits and deletions wait, those that failed too. Known without a connection if the user is. */
   unsent(): Promise<number>;
-  /** Gives up all that waits. An account's `signOut` does that by itself. */
+  /** Gives up all that waits, and deletes the history. An account's `signOut` does that by itself. */
   forget(): Promise<void>;
   /** Ends all loops; this tab sends nothing any more. The client's `close` does that too. */
   close(): void;

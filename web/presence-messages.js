@@ -7,6 +7,7 @@
 //
 // Types are in presence-messages.d.ts, use in docs/javascript.md.
 import { internals } from "./presence.js";
+import { History, limitsOf, newest } from "./presence-history.js";
 import { MessageLog } from "./presence-log.js";
 import { Outbox, after, conversationAfter, echoOf, idOf, isPassing, pause } from "./presence-outbox.js";
 
@@ -16,18 +17,21 @@ const { Changes, IDLE, ask, encode, failure, isUp, problem, random, upload, user
 const LONGEST = 366 * 86_400_000;
 
 const closed = () => failure("closed", "the client is closed");
-const newest = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
 
 export class PresenceMessages {
   #client;
   #user;
   #outbox;
+  #history;
   #ready;
   /** By id; those that were left too, so that late news of them are known as such. */
   #list = new Map();
   #isKnown;
+  /** Whether the server has sent the list; until then it may be the device's, without old conversations. */
+  #isWhole = false;
   #isFresh = false;
-  #isAsking;
+  #asking;
+  #restoring;
   #error;
   #changes = new Changes();
   /** By conversation, while a loop wants its messages. */
@@ -38,26 +42,44 @@ export class PresenceMessages {
   /** The last of the uploads. */
   #uploading = Promise.resolve();
 
-  constructor(client, { user } = {}) {
+  constructor(client, { user, history = {} } = {}) {
     this.#client = client;
     const { signal } = this.#ending;
+    const limits = history && limitsOf(history);
+    if (limits && user) this.#restoring = this.#restore(user, limits);
+    document.addEventListener("visibilitychange", () => document.hidden && this.#history?.flush(), { signal });
     client.addEventListener("connection", ({ detail }) => this.#connect(detail), { signal, quiet: true });
     client.addEventListener("heard", ({ detail }) => this.#hear(detail), { signal });
-    this.#ready = this.#begin(user);
+    this.#ready = this.#begin(user, limits);
     // A sender gets the error.
     this.#ready.catch(() => {});
     this.#connect(client.connection);
   }
 
-  async #begin(user) {
+  async #begin(user, limits) {
     if (!user) for await (const own of this.#client.me({ signal: this.#ending.signal })) if ((user = own.user)) break;
     if (!user || this.#isOver) throw closed();
     this.#user = user;
+    if (limits) this.#restoring ??= this.#restore(user, limits);
     const shown = () => this.#tell();
     const version = (id) => this.#list.get(id)?.version;
     const done = (entry, answer, before) => this.#done(entry, answer, before);
     this.#outbox = new Outbox(this.#client, user, { version, done, shown });
     await this.#outbox.ready;
+  }
+
+  /** Begins with what is known of before. */
+  async #restore(user, limits) {
+    // A page may get the token of another user, whose messages must not be stored as this one's.
+    const everything = () => this.#client.own.user === user && {
+      list: [...this.#list.values()], talks: new Map([...this.#logs].map(([id, log]) => [id, log.stored])),
+    };
+    this.#history = new History(this.#client.url, user, limits, everything);
+    const list = await this.#history.begin();
+    if (!list || this.#isWhole || this.#isOver) return;
+    for (const conversation of list) if (!this.#list.has(conversation.id)) this.#list.set(conversation.id, conversation);
+    this.#isKnown = true;
+    this.#tell();
   }
 
   get #isOver() {
@@ -71,6 +93,7 @@ export class PresenceMessages {
   close() {
     if (this.#isOver) return;
     this.#ending.abort();
+    this.#history?.close();
     this.#outbox?.close();
     this.#changes.end();
     for (const log of this.#logs.values()) log.end();
@@ -92,7 +115,7 @@ export class PresenceMessages {
   conversation(id, options) {
     const read = () => {
       const held = this.#list.get(id);
-      if (!held && !this.#isKnown) return undefined;
+      if (!held && !this.#isWhole) return undefined;
       return held && !held.removed ? this.#view(held) : { id, removed: true, live: this.#isLive(this.#isFresh) };
     };
     return this.#changes.values(read, options);
@@ -150,7 +173,9 @@ export class PresenceMessages {
     if (this.#isOver) return;
     let log = this.#logs.get(conversation);
     if (!log) {
-      log = new MessageLog(this.#client, conversation);
+      const listed = async () => (await this.#asking, this.#isFresh && this.#list.get(conversation));
+      log = new MessageLog(this.#client, conversation, { history: this.#history, listed });
+      log.expire(this.#list.get(conversation)?.first ?? 1);
       this.#logs.set(conversation, log);
     }
     log.loops++;
@@ -164,8 +189,8 @@ export class PresenceMessages {
     }
   }
 
-  async earlier(conversation, { limit = 50 } = {}) {
-    return (await this.#logs.get(conversation)?.earlier(limit)) ?? false;
+  async earlier(conversation, { limit = 50, before } = {}) {
+    return (await this.#logs.get(conversation)?.earlier(limit, before)) ?? false;
   }
 
   async send(conversation, text, { attachments, priority } = {}) {
@@ -274,8 +299,9 @@ export class PresenceMessages {
     return this.#entries.filter(idOf).length;
   }
 
-  /** Gives up all that has still to be sent: when the user signs out of an application with tokens of its own. */
+  /** Gives up all that has still to be sent, and what is stored: when the user signs out of an application with tokens of its own. */
   async forget() {
+    await this.#history?.forget();
     await this.#ready;
     await this.#outbox.drop(() => true);
   }
@@ -289,18 +315,17 @@ export class PresenceMessages {
       this.#isFresh = false;
       // The server may give to the next connection what it refused to this one.
       this.#error = undefined;
-    } else if (!this.#isFresh) this.#subscribe();
+    } else if (!this.#isFresh) this.#asking ??= this.#subscribe();
     for (const log of this.#logs.values()) log.connect(isThere);
     this.#tell();
   }
 
   async #subscribe() {
-    if (this.#isAsking) return;
-    this.#isAsking = true;
+    await this.#restoring;
     try {
       while (!this.#isFresh && !this.#error && isUp(this.#client.connection)) await this.#ask();
     } finally {
-      this.#isAsking = false;
+      this.#asking = undefined;
       this.#tell();
     }
   }
@@ -319,7 +344,8 @@ export class PresenceMessages {
         this.#take(conversation);
       }
       for (const [id, { version }] of gone) this.#take({ id, version: version + 1, removed: true });
-      this.#isKnown = this.#isFresh = true;
+      this.#isKnown = this.#isWhole = this.#isFresh = true;
+      if (this.#history) this.#history.isWhole = true;
     } catch (error) {
       if (!isPassing(error, this.#client)) this.#error = error;
       else await pause(500);
@@ -339,10 +365,12 @@ export class PresenceMessages {
     const held = this.#list.get(conversation.id);
     if (held && !(conversation.version > held.version)) return;
     this.#list.set(conversation.id, conversation);
+    this.#history?.store(conversation);
     const log = this.#logs.get(conversation.id);
-    if (conversation.removed) log?.fail({ code: "forbidden", message: "you are not in this conversation" });
+    if (conversation.removed) return log?.leave({ code: "forbidden", message: "you are not in this conversation" });
+    log?.expire(conversation.first);
     // A user who was added again may read again.
-    else if (log?.error) log.connect(true);
+    if (log?.error) log.connect(true);
   }
 
   /**
@@ -396,7 +424,8 @@ export class PresenceMessages {
   }
 
   #page(log) {
-    const page = log.page(this.#waitsFor(log.id), this.#user, this.#list.get(log.id));
+    const isAlone = this.#client.connection.state === "waiting";
+    const page = log.page(this.#waitsFor(log.id), this.#user, this.#list.get(log.id), isAlone);
     return page && { ...page, live: this.#isLive(log.isFresh), ...problem(log.error) };
   }
 }

@@ -1215,11 +1215,18 @@ const deviceID = () => {
 
 // ---- The signed-in user ------------------------------------------------------------------------------------------------
 
+/** The result of a request to IndexedDB. */
+const got = (request) =>
+  new Promise((resolve, reject) => {
+    request.onsuccess = () => resolve(request.result);
+    request.onerror = () => reject(request.error);
+  });
+
 /**
- * Data that survives reloads, in IndexedDB: returns the value of a key, and replaces it by the result of `change` (`undefined`:
- * it stays), as one step over all tabs.
+ * The result of `act` with the records of a database, as one step over all tabs: `act` waits for nothing but `got`. If it fails,
+ * nothing is changed.
  */
-const stored = (key, change = () => {}) =>
+const transact = (name, act) =>
   new Promise((resolve, reject) => {
     let transaction;
     let isOver = false;
@@ -1228,17 +1235,17 @@ const stored = (key, change = () => {}) =>
       clearTimeout(timer);
       if (error) reject(error);
     };
-    // Browsers have been seen that never answer.
-    const late = () => {
-      end(failure("unavailable", "the browser's storage does not answer"));
+    const giveUp = (error) => {
+      end(error);
       try {
         transaction?.abort();
       } catch {
         // It is over.
       }
     };
-    const timer = setTimeout(late, PATIENCE);
-    const opening = indexedDB.open("presence", 1);
+    // Browsers have been seen that never answer.
+    const timer = setTimeout(() => giveUp(failure("unavailable", "the browser's storage does not answer")), PATIENCE);
+    const opening = indexedDB.open(name, 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
     opening.onerror = () => end(opening.error);
     opening.onsuccess = () => {
@@ -1247,20 +1254,11 @@ const stored = (key, change = () => {}) =>
       try {
         if (isOver) return;
         transaction = database.transaction(STORE, "readwrite");
-        const store = transaction.objectStore(STORE);
-        const reading = store.get(key);
-        reading.onsuccess = () => {
-          try {
-            const next = change(reading.result);
-            if (next !== undefined) store.put(next, key);
-          } catch (error) {
-            end(error);
-            transaction.abort();
-          }
-        };
+        let result;
+        act(transaction.objectStore(STORE)).then((made) => (result = made), giveUp);
         transaction.oncomplete = () => {
           end();
-          resolve(reading.result);
+          resolve(result);
         };
         transaction.onabort = () => end(transaction.error ?? failure("unavailable", "the browser's storage gave up"));
       } catch (error) {
@@ -1270,6 +1268,29 @@ const stored = (key, change = () => {}) =>
         database.close();
       }
     };
+  });
+
+/**
+ * Data that survives reloads: returns the value of a key, and replaces it by the result of `change` (`undefined`: it stays), as
+ * one step over all tabs.
+ */
+const stored = (key, change = () => {}) =>
+  transact("presence", async (records) => {
+    const held = await got(records.get(key));
+    const next = change(held);
+    if (next !== undefined) records.put(next, key);
+    return held;
+  });
+
+/** The database with conversations and messages as they were last known, of one user: its `OWNER`. */
+const historyOf = (url) => `presence history ${url}`;
+const OWNER = "owner";
+
+/** Whatever was still to be written by a tab of the former owner is written no more. */
+const clearHistory = (url) =>
+  transact(historyOf(url), async (records) => {
+    records.clear();
+    records.put({}, OWNER);
   });
 
 /** Where the messages of a user are that have still to be sent. */
@@ -1335,7 +1356,8 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
 
 /** Shared with presence-messages.js. It may change with any version. */
 export const internals = {
-  Changes, IDLE, ask, encode, failure, isUp, lead, locks, problem, queueOf, random, stored, upload, userOf, wellFormed, withToken,
+  Changes, IDLE, OWNER, ask, clearHistory, encode, failure, got, historyOf, isUp, lead, locks, problem, queueOf, random, stored, toJSON, transact,
+  upload, userOf, wellFormed, withToken,
 };
 
 export class PresenceAccount extends EventTarget {
@@ -1523,14 +1545,14 @@ export class PresenceAccount extends EventTarget {
   /** Replaces `old` by tokens or by nothing, unless another tab was faster; without it, whatever is there. Returns the former user. */
   async #replace(tokens, old, access = tokens && { token: tokens.accessToken, until: now() + tokens.expiresIn }) {
     const record = tokens && { user: tokens.user, account: tokens.account, refreshToken: tokens.refreshToken };
-    let isDone;
-    const found = await stored(this.#url, (found) => {
-      isDone = !old || (old.call ? old(found) : found?.refreshToken === old);
-      return isDone ? record : undefined;
-    });
-    if (!isDone) return false;
+    const mayReplace = (found) => !old || (old.call ? old(found) : found?.refreshToken === old);
+    const isOther = (found) => found && found.user !== tokens?.user && mayReplace(found);
+    // First: a page that is closed in between leaves nothing of the user. (A tab that stands still must not keep them signed in.)
+    if (isOther(await stored(this.#url))) await within(GONE, clearHistory(this.#url)).catch(() => {});
+    const found = await stored(this.#url, (found) => (mayReplace(found) ? record : undefined));
+    if (!mayReplace(found)) return false;
     // Unsent messages are removed with them.
-    if (found && found.user !== tokens?.user) await stored(queueOf(this.#url, found.user), () => []);
+    if (isOther(found)) await stored(queueOf(this.#url, found.user), () => []);
     this.#access = access;
     this.#show(record);
     this.#channel.postMessage({ state: this.#state, access });

@@ -37,6 +37,16 @@ static const unsigned char presence_log_js_map_bytes[] = {
 };
 ASSET(presence_log_js_map)
 
+static const unsigned char presence_history_js_bytes[] = {
+#embed "../../web/minified/presence-history.js"
+};
+ASSET(presence_history_js)
+
+static const unsigned char presence_history_js_map_bytes[] = {
+#embed "../../web/minified/presence-history.js.map"
+};
+ASSET(presence_history_js_map)
+
 static const unsigned char presence_outbox_js_bytes[] = {
 #embed "../../web/minified/presence-outbox.js"
 };

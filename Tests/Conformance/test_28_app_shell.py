@@ -8,6 +8,7 @@ import os
 from support.api import API
 from support.app import BUBBLES, EVERYTHING, accounts, app, direct, enter, friends, press, shows, sign_out, title, write  # noqa: F401 (a fixture)
 from support.browser import TYPES, WEB
+from support.history import KEPT
 from support.line import Line
 
 READY = "await navigator.serviceWorker.ready"
@@ -22,8 +23,9 @@ async def kept(page):
 
 
 async def test_it_opens_without_a_network_and_shows_what_was_known(chromium, accounts):
-    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
-    id = await direct(client, ana)
+    (ana, bob, _), (_, client, third) = await friends(accounts, "Ana", "Bob Ray", "Cy")
+    id, other = await direct(client, ana), await direct(third, ana)
+    await third.did("send", conversation=other, message={"id": "c", "text": "Hello from Cy"})
     await client.did("send", conversation=id, message={"id": "a", "text": "Hello Ana"})
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana)
@@ -35,15 +37,22 @@ async def test_it_opens_without_a_network_and_shows_what_was_known(chromium, acc
         await page.until("document.querySelector('.mine [data-status=sent], .mine [data-status=delivered]') !== null")
         await kept(page)
         stored = "(await (await import('/presence.js')).internals.stored('presence app'))"
-        await page.until(f"{stored}?.talks[{id!r}]?.messages.length === 2 && {stored}.people.length && {stored}.chats.length")
+        await page.until(f"{stored}?.people.length === 2")
+        await page.run("globalThis.presence = await import('/presence.js');" + KEPT)
+        await page.until(f"await kept().then((all) => all['talk {id}']?.messages.length === 2 && all['list {other}'])")
         # The server is gone, and the browser is opened again.
         line.cut()
         await page.reload()
         await title(page, "Bob Ray")
         await page.until(f"{BUBBLES}.join() === 'Hello Ana,Hello Bob'")
-        await page.until("document.querySelector('.talks strong')?.textContent === 'Bob Ray'")
+        await page.until("[...document.querySelectorAll('.talks .old strong')].map((each) => each.textContent).join() === 'Bob Ray,Cy'")
         await shows(page, "No connection.")
         await shows(page, "(as last known)")
+        # The list has the newest message of a conversation that was never opened here.
+        await page.run(f"location.hash = '/talk/{other}'")
+        await page.until(f"{BUBBLES}.join() === 'Hello from Cy'")
+        await page.run(f"location.hash = '/talk/{id}'")
+        await page.until(f"{BUBBLES}.join() === 'Hello Ana,Hello Bob'")
         await write(page, "Later")
         await page.until(f"{BUBBLES}.join() === 'Hello Ana,Hello Bob,Later'")
         line.mend()
@@ -52,7 +61,8 @@ async def test_it_opens_without_a_network_and_shows_what_was_known(chromium, acc
         # Signing out leaves nothing of the user.
         await sign_out(page)
         await title(page, "Sign in")
-        await page.until(f"{stored} === null")
+        await page.run("globalThis.presence = await import('/presence.js');" + KEPT)
+        await page.until(f"{stored} === null && Object.keys(await kept()).join() === 'owner'")
         line.cut()
         await page.reload()
         await title(page, "Sign in")
@@ -63,7 +73,8 @@ async def test_a_screen_without_data_says_so(chromium, accounts):
     id = await direct(client, ana)
     async with Line(accounts.server) as line, chromium:
         page = await enter(chromium, line, ana)
-        await page.until("document.querySelector('presence-app').memory.chats?.length === 1")
+        await press(page, "Chats")
+        await page.until("document.querySelectorAll('.talks [data-conversation]').length === 1")
         line.cut()
         await shows(page, "No connection.")
         await page.run(f"location.hash = '/talk/{id}'")

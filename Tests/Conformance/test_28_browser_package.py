@@ -15,7 +15,7 @@ from support.line import Line
 
 ROOT = os.path.dirname(WEB)
 TYPES = os.path.join(os.path.dirname(__file__), "types")
-FILES = ["presence", "presence-messages", "presence-log", "presence-outbox"]
+FILES = ["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox"]
 OPTIONS = {"strict": True, "noEmit": True, "types": [], "target": "es2022", "module": "es2022", "moduleResolution": "node",
            "lib": ["es2022", "dom", "dom.iterable"]}
 
@@ -189,6 +189,7 @@ declare const input: HTMLInputElement, bar: HTMLProgressElement, signal: AbortSi
 declare function show(people: Person[]): void;
 declare function start(client: PresenceClient, user: string): void;
 declare function showSignIn(): void;
+declare function isInSight(message: string): boolean;
 declare function getToken(messaging: unknown): Promise<string>;
 declare const messaging: unknown, token: () => Promise<string>;
 """

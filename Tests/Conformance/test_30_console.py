@@ -23,7 +23,7 @@ SETTINGS = ON | {"console.enabled": True, "history.enabled": True, "linger": 1_5
 FILES = ["/console", "/console/console.js", "/console/console.css", "/console/app.css", "/console/parts.js",
          "/console/icon.svg", "/console/operations.md"] + [f"/console/{name}.js" for name in (
              "api", "alerts", "charts", "verdict", "runbook", "timeline", "overview", "people", "person", "limits", "doctor", "outbox", "conversations", "webhooks", "trace",
-             "playground", "presence", "presence-messages", "presence-log", "presence-outbox")]
+             "playground", "presence", "presence-messages", "presence-log", "presence-history", "presence-outbox")]
 
 
 def origin(server):

@@ -43,7 +43,6 @@ class Chats extends List {
       known.want(conversations.flatMap(({ participants }) => participants));
       show();
     };
-    if (app.memory.chats) take(app.memory.chats.map((each) => ({ ...each, live: false })));
     again(app.client, () => app.messages.conversations({ signal: this.signal }), take, (error) => {
       list.replaceChildren();
       problem.textContent = error.code === "unknown_type" ? "This server has no conversations." : textOf(error);

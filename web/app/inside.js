@@ -32,7 +32,6 @@ export const begin = async (app, client) => {
   // The list of the conversations shows errors.
   again(client, () => messages.conversations(), (chats) => {
     if (messages !== app.messages) return;
-    memory.know({ chats });
     app.countUnread(chats.filter(({ muted, archived }) => !muted && !archived).reduce((sum, { unread }) => sum + unread, 0));
   });
 };

@@ -172,19 +172,14 @@ export class Known {
 /** The other one of a direct conversation. */
 export const otherOf = ({ kind, participants }, own) => (kind === "direct" ? participants.find((user) => user !== own) : undefined);
 
-/** Limits of the data kept for a page that is opened without a network; ms until it is written. */
-const [MOST_TALKS, MOST_MESSAGES, MOST_CHATS, MOST_PEOPLE, PAUSE] = [20, 50, 200, 500, 1_000];
+/** People that are kept for a page that is opened without a network, at most; ms until they are written. */
+const [MOST_PEOPLE, PAUSE] = [500, 1_000];
 
-/**
- * People, conversations and their newest messages as they were last known, in IndexedDB until the user signs out. All of it is
- * one value, which each tab adds to.
- */
+/** People as they were last known, in IndexedDB until the user signs out. (Conversations and messages are the library's.) */
 export class Memory {
   people = new Map();
   /** `undefined`: nothing is known. */
   contacts;
-  chats;
-  #talks = {};
   #user;
   #timer;
 
@@ -196,8 +191,7 @@ export class Memory {
     const held = await internals.stored(KNOWN).catch(() => {});
     if (held?.user !== this.#user) return;
     for (const person of held.people) this.people.set(person.user, person);
-    Object.assign(this, { contacts: held.contacts, chats: held.chats });
-    this.#talks = held.talks;
+    this.contacts = held.contacts;
   }
 
   person(person) {
@@ -206,18 +200,8 @@ export class Memory {
     this.#save();
   }
 
-  know(members) {
-    Object.assign(this, members);
-    this.#save();
-  }
-
-  messages(conversation) {
-    return this.#talks[conversation]?.messages;
-  }
-
-  /** Those that wait to be sent are kept elsewhere. */
-  talk(conversation, messages) {
-    this.#talks[conversation] = { at: Date.now(), messages: messages.filter(({ seq }) => seq).slice(-MOST_MESSAGES) };
+  know(contacts) {
+    this.contacts = contacts;
     this.#save();
   }
 
@@ -229,16 +213,8 @@ export class Memory {
   #save() {
     this.#timer ??= setTimeout(() => {
       this.#timer = undefined;
-      internals.stored(KNOWN, (held) => this.#value(held?.user === this.#user ? held.talks : {})).catch(() => {});
+      const people = [...this.people.values()].slice(-MOST_PEOPLE).map(({ user, presence, profile }) => ({ user, presence, profile }));
+      internals.stored(KNOWN, () => ({ user: this.#user, contacts: this.contacts, people })).catch(() => {});
     }, PAUSE);
-  }
-
-  #value(before) {
-    const newest = Object.entries({ ...before, ...this.#talks }).sort(([, a], [, b]) => b.at - a.at).slice(0, MOST_TALKS);
-    const plain = ({ user, presence, profile }) => ({ user, presence, profile });
-    return {
-      user: this.#user, talks: Object.fromEntries(newest), contacts: this.contacts, chats: this.chats?.slice(0, MOST_CHATS),
-      people: [...this.people.values()].slice(-MOST_PEOPLE).map(plain),
-    };
   }
 }

@@ -47,6 +47,8 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
   const rows = new Map();
   const days = new Map();
   const line = h("li", { class: "new-line" }, h("span", {}, "New messages"));
+  const load = button("Load them", { class: "plain small" });
+  const hole = h("li", { class: "hole" }, h("span", {}, "Some messages are not here yet."), load);
   let all = [];
   let about = {};
   /** Which of them have rows. */
@@ -103,8 +105,9 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
       kept.add(message.id);
       const isNewDay = new Date(message.at).toDateString() !== (before && new Date(before.at).toDateString());
       if (isNewDay) nodes.push(dayLine(message.at));
+      if (message.id === about.missingBefore) nodes.push(hole);
       if (message.id === firstNew) nodes.push(line);
-      const isFirst = isNewDay || message.id === firstNew || before.from !== message.from || message.at - before.at > TOGETHER;
+      const isFirst = isNewDay || nodes.at(-1) === hole || message.id === firstNew || before.from !== message.from || message.at - before.at > TOGETHER;
       if (!rows.has(message.id)) rows.set(message.id, messageRow({ app, conversation, known }));
       const row = rows.get(message.id);
       row.show(message, { ...about, isFirst });
@@ -167,8 +170,10 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
     let left = about.unread;
     for (let place = all.length - 1; place >= 0 && left; place--) {
       const { id, from: sender, deletedAt, seq } = all[place];
-      if (sender === app.client.user || deletedAt || !seq) continue;
-      if (!--left) firstNew = id;
+      const isMissed = id === about.missingBefore;
+      if (!isMissed && (sender === app.client.user || deletedAt || !seq)) continue;
+      // The first one is among those that are not here.
+      if (!--left || isMissed) [firstNew, left] = [id, 0];
     }
     opened = firstNew !== null;
   };
@@ -229,6 +234,8 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
       if (to - from > MOST) from = to - MOST + STEP;
       drawAround();
     }
+    const distance = hole.offsetTop - node.scrollTop;
+    if (hole.isConnected && about.isLive && distance > -REACH && distance < node.clientHeight + REACH) readEarlier(about.missingBefore);
     if (!from && node.scrollTop < REACH && node.scrollHeight > node.clientHeight) readEarlier();
   };
   node.addEventListener("scroll", () => {
@@ -253,6 +260,7 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
   });
   for (const each of [node, list]) sizes.observe(each);
   signal.addEventListener("abort", () => sizes.disconnect());
+  load.addEventListener("click", () => readEarlier(about.missingBefore));
   earlier.addEventListener("click", () => {
     if (from > 0) return back();
     isWanted = true;

@@ -67,7 +67,7 @@ class People extends List {
     if (memory.contacts) show(memory.contacts);
     this.signal.addEventListener("abort", () => ending.abort());
     followLists(this.app, this.signal, ({ contacts }) => {
-      memory.know({ contacts });
+      memory.know(contacts);
       show(contacts);
     });
     // "5 minutes ago" becomes 6.

@@ -16,7 +16,7 @@ class Talk extends Screen {
   render() {
     this.#id = placed(2);
     const { app } = this;
-    const { client, messages, memory } = app;
+    const { client, messages } = app;
     const id = this.#id;
     const known = new Known(this, () => this.#conversation && showHead());
     const avatar = h("presence-avatar");
@@ -32,12 +32,12 @@ class Talk extends Screen {
       if (!document.hidden && this.#conversation?.unread) messages.read(id, seq).catch(() => {});
     };
     let isReading = false;
-    const readEarlier = async () => {
+    const readEarlier = async (before = this.#page.messages[0]?.id) => {
       if (isReading || !this.#page.hasEarlier) return;
       isReading = true;
       log.node.setAttribute("aria-busy", "true");
       try {
-        await messages.earlier(id);
+        await messages.earlier(id, { before });
         problem.textContent = "";
       } catch (error) {
         problem.textContent = error.code === "unavailable" ? "Earlier messages cannot be read without a connection." : textOf(error);
@@ -58,18 +58,18 @@ class Talk extends Screen {
       heading.textContent = name;
       app.entitle(name);
       avatar.show(name, person && pictureOf(person), person?.presence?.status, other ?? id);
-      status.textContent = person ? presenceOf(person, client.now()) : `${conversation.participants.length} people`;
+      status.textContent = person ? presenceOf(person, client.now()) : `${conversation.participants.length} people${conversation.live ? "" : " (as last known)"}`;
       composer.input.setAttribute("aria-label", `Message to ${name}`);
       details.show(conversation);
       showPage();
     };
     const showPage = () => {
-      const { messages: all, hasEarlier, live } = this.#page;
+      const { messages: all, hasEarlier, missingBefore, live } = this.#page;
       empty.hidden = all.length > 0 || (!live && client.connection.state !== "waiting");
       emptyText.textContent = live ? "Nothing has been said yet. Say hello!" : "What was said here is not known without a connection.";
       log.show(all, {
         isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
-        unread: live ? this.#conversation?.unread : undefined, hasEarlier,
+        unread: live ? this.#conversation?.unread : undefined, hasEarlier, missingBefore,
       });
     };
 
@@ -90,7 +90,6 @@ class Talk extends Screen {
     const content = h("div", { class: "talk-body" }, h("div", { class: "frame" }, log.earlier, log.fresh, empty, log.said, log.node), composer.node);
     document.addEventListener("visibilitychange", () => log.tellRead(), { signal: this.signal });
 
-    const held = memory.chats?.find((each) => each.id === id);
     const take = (conversation) => {
       content.hidden = more.hidden = !!conversation.removed;
       problem.textContent = conversation.removed ? "You are not in this conversation." : "";
@@ -99,17 +98,11 @@ class Talk extends Screen {
       known.want(conversation.participants);
       showHead();
     };
-    const before = memory.messages(id);
-    if (before) this.#page = { messages: before, live: false };
-    if (held) take({ ...held, live: false });
-    else showPage();
+    showPage();
     this.each(messages.conversation(id, { signal: this.signal }), take);
     this.each(messages.messages(id, { signal: this.signal }), (page) => {
-      // Without a connection there is what waits alone, and what was there before.
-      const isOld = !page.live && before && !page.messages.some(({ seq }) => seq);
-      this.#page = isOld ? { ...page, messages: [...before, ...page.messages] } : page;
+      this.#page = page;
       if (page.error && page.error.code !== "forbidden") problem.textContent = textOf(page.error);
-      if (page.live) memory.talk(id, page.messages);
       showPage();
     }).catch((error) => (problem.textContent = textOf(error)));
     this.each(client.connections({ signal: this.signal }), showPage);

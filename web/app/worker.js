@@ -2,7 +2,7 @@
 // there is one. The tag of the page is that of the version (Features/App): one question for each load.
 const PAGE = "/app";
 const FILES = [
-  ...["presence", "presence-messages", "presence-log", "presence-outbox"].map((name) => `/${name}.js`),
+  ...["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox"].map((name) => `/${name}.js`),
   ...["app", "chats", "composer", "details", "files", "icons", "inside", "known", "log", "menu", "message", "parts", "people", "person",
     "profile", "qr", "settings", "signing", "talk"].map((name) => `/app/${name}.js`),
   "/app/app.css", "/app/inside.css", "/app/icon.svg",

@@ -74,7 +74,7 @@ class Phone {
     this.#client = new PresenceClient({
       url: this.#radio.address, token, share: false, device: { id: `playground-${crypto.randomUUID().slice(0, 8)}`, kind: "phone", name: `${own.displayName}’s phone` },
     });
-    this.#messages = new PresenceMessages(this.#client, { user: own.user });
+    this.#messages = new PresenceMessages(this.#client, { user: own.user, history: false });
     screen.signal.addEventListener("abort", () => {
       this.#messages.close();
       this.#client.close();

@@ -108,6 +108,8 @@ struct asset asset_presence_messages_js(void);
 struct asset asset_presence_messages_js_map(void);
 struct asset asset_presence_log_js(void);
 struct asset asset_presence_log_js_map(void);
+struct asset asset_presence_history_js(void);
+struct asset asset_presence_history_js_map(void);
 struct asset asset_presence_outbox_js(void);
 struct asset asset_presence_outbox_js_map(void);
 struct asset asset_presence_messages_d_ts(void);

@@ -25,7 +25,7 @@ TYPES = {".js": "text/javascript; charset=utf-8", ".html": "text/html; charset=u
 SHARED = {
     "console": "console/index.html", "console/parts.js": "app/parts.js", "console/app.css": "app/app.css",
     "console/icon.svg": "app/icon.svg", "console/operations.md": "../docs/operations.md",
-    **{f"console/{name}.js": f"{name}.js" for name in ("presence", "presence-messages", "presence-log", "presence-outbox")}}
+    **{f"console/{name}.js": f"{name}.js" for name in ("presence", "presence-messages", "presence-log", "presence-history", "presence-outbox")}}
 """Files of the console with paths of their own."""
 
 

@@ -61,10 +61,10 @@ async def talking(chromium, line, room, person="ana", **options):
     return page
 
 
-async def begin(page, user):
+async def begin(page, user, **options):
     await page.run(f"""
         globalThis.library = await import("/presence-messages.js");
-        globalThis.messages = new library.PresenceMessages(client, {{ user: {user!r} }});
+        globalThis.messages = new library.PresenceMessages(client, {{ user: {user!r}, ...{json.dumps(options)} }});
         follow("list", messages.conversations());""")
     await page.until("!!seen.list.value")
 

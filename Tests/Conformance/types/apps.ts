@@ -97,7 +97,12 @@ export async function talk(client: told.PresenceClient): Promise<number> {
     if (!("removed" in conversation)) console.log(conversation.members);
   }
   const { id } = await messages.create(["bob"], { name: "Trip", metadata: { colour: "red" } });
+  new toldMessages.PresenceMessages(client, { history: false });
+  new toldMessages.PresenceMessages(client, { history: { conversations: 100, bytes: 1_000_000 } });
+  // @ts-expect-error: a number
+  new toldMessages.PresenceMessages(client, { history: { messages: "all" } });
   for await (const page of messages.messages(id)) {
+    if (page.missingBefore && !page.live) await messages.earlier(id, { before: page.missingBefore });
     for (const { status, error, readBy } of page.messages) console.log(status === "failed" ? error?.code : readBy?.length);
   }
   const sent = await messages.send(id, "Hello", { priority: { reason: "late" } });

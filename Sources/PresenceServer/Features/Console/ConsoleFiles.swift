@@ -41,6 +41,7 @@ extension WebFile {
         // For the phones of the playground.
         WebFile("/console/presence-messages.js", script, asset_presence_messages_js(), []),
         WebFile("/console/presence-log.js", script, asset_presence_log_js(), []),
+        WebFile("/console/presence-history.js", script, asset_presence_history_js(), []),
         WebFile("/console/presence-outbox.js", script, asset_presence_outbox_js(), []),
     ]
 
