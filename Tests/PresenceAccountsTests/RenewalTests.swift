@@ -45,7 +45,7 @@ import Testing
             try await group.waitForAll()
         }
         #expect(bench.server.count(Self.refresh) == 2)
-        #expect(await account.currentAccount == Bench.ana)
+        #expect(await account.currentAccount?.id == Bench.ana.id)
     }
 
     @Test(arguments: [

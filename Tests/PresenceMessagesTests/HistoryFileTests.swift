@@ -35,7 +35,9 @@ import Testing
                 // Another connection, which brings a few at once.
                 talk.begin()
                 let first = log.count
-                for _ in 0..<Int.random(in: 1...8, using: &random) { log.append(message(Int64(log.count) + 1, "n\(step)")) }
+                for _ in 0..<Int.random(in: 1...8, using: &random) {
+                    log.append(message(Int64(log.count) + 1, "n\(step)"))
+                }
                 talk.answered([
                     Wire.Followed(
                         conversation: "c1", messagesVersion: version, messages: Array(log[first...]), first: 1,

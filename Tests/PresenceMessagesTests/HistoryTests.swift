@@ -77,7 +77,9 @@ import Testing
         try await launch { scene in
             let list = await scene.list { !$0.isStale && $0.count == 13 }
             #expect(list.map(\.text) == ["1", "2", "3", "four"] + (5...13).map(String.init))
-            let cursors = server.asked("subscribe").compactMap { ($0["conversations"] as? [MessageServer.Object])?.first }
+            let cursors = server.asked("subscribe").compactMap {
+                ($0["conversations"] as? [MessageServer.Object])?.first
+            }
             #expect(cursors.last?["after"] as? Int == 10)
             for await list in scene.messages.conversationList where list.allSatisfy({ !$0.isStale }) { break }
         }

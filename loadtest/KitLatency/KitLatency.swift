@@ -1,5 +1,6 @@
 import Foundation
 import PresenceKit
+import PresenceMessages
 
 /// Measures the latency of the client library, in one process with two clients of a server on this machine:
 ///
@@ -37,12 +38,15 @@ struct KitLatency {
         if let own = await ana.me.user {
             try await Screen(ana, bob, users: (own, user)).measure(shown: [50, 3_000], calls / 5)
         }
+        try await Launch.fill(PresenceMessenger(ana), PresenceMessenger(bob), with: user)
         await ana.disconnect()
         try await measure("person from the cache, offline", calls, runs) { _ in _ = try await ana.person(user) }
         try await measure("a change queued on disk, offline", calls / 5, runs) { number in
             try await ana.updateProfile(displayName: "Ana \(number)")
         }
         await bob.disconnect()
+        await ana.close()
+        try await Launch(directory: directory, token: arguments[2]).measure(runs)
     }
 
     private static func measure(

@@ -145,7 +145,8 @@ struct History {
             else { return 0 }
             var growth = 0
             func store(_ key: String, _ value: Data?, insteadOf former: Data?) {
-                growth += (value.map { key.utf8.count + $0.count } ?? 0) - (former.map { key.utf8.count + $0.count } ?? 0)
+                growth +=
+                    (value.map { key.utf8.count + $0.count } ?? 0) - (former.map { key.utf8.count + $0.count } ?? 0)
                 changes.records.append((key, value))
             }
             let encoder = JSONEncoder()
@@ -172,7 +173,8 @@ struct History {
     /// The user is no longer in a conversation.
     mutating func remove(_ conversation: String) -> Changes {
         guard let stored = kept.removeValue(forKey: conversation) else { return Changes() }
-        var changes = Changes(records: stored.messages.keys.map { (Self.key(of: $0, in: conversation), nil) }, erases: true)
+        var changes = Changes(
+            records: stored.messages.keys.map { (Self.key(of: $0, in: conversation), nil) }, erases: true)
         size -= stored.messages.reduce(0) { $0 + Self.key(of: $1.key, in: conversation).utf8.count + $1.value.count }
         if let value = stored.conversation {
             size -= "c/\(conversation)".utf8.count + value.count

@@ -44,7 +44,7 @@ import Testing
             let request = await server.message()
             #expect(request?.body == .status(.init(status: .busy)))
             server.deliver(.ok(id: try #require(request?.id)))
-            try await call.value
+            _ = try await call.value
         }
         #expect(await tokens.next() == "token 2", "the provider was called once")
     }
