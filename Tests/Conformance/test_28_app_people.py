@@ -171,7 +171,7 @@ async def test_a_person_is_added_by_username(chromium, accounts):
         await fill(page, "users", shy.user)
         await page.key("Enter")
         await shows(page, "Nobody has this id.")
-        # A user who hides from the search is nobody, and one who shows up again is found.
+        # A user who hides from look-ups is not found; the id leads to them again once they show their presence.
         await client.did("setVisibility", visibility={"findable": "nobody", "presence": "everyone"})
         await look_for(page, "shy")
         await shows(page, "Nobody can be found as @shy.")
