@@ -28,8 +28,9 @@ extension Usernames {
         let found: (owner: UserID?, person: FoundPerson)
         do throws(RedisFailure) {
             let owner = try await claiming.claim(on: name)?.owner
-            // Without an owner the same is read of the user whose id is the name, and not used.
-            found = (owner, try await shard.policies.find(owner ?? name, for: call.viewer, with: "held"))
+            // Without an owner the caller's own record is read, which is about as long, and not used.
+            let user = owner ?? call.viewer ?? name
+            found = (owner, try await shard.policies.find(user, for: call.viewer, with: "held"))
         } catch {
             throw .noStore
         }
