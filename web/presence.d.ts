@@ -94,6 +94,8 @@ export interface Visibility {
   lastSeen: Audience;
   /** Whether others see how far this user has read, and this user how far they have. Absent until it is set: `everyone`. */
   receipts?: "everyone" | "nobody";
+  /** The users who find this one by username. Absent until it is set: `everyone`. */
+  findable?: Audience;
 }
 
 export interface Account {
@@ -262,6 +264,11 @@ export class PresenceAccount extends EventTarget {
     available: boolean;
     reason?: "taken" | "yours" | "invalid" | "reserved";
   }>;
+  /**
+   * `null` for a username without a user, and for a user who does not let this one find them. Without `profile` the user may be
+   * found, and the profile may not be seen.
+   */
+  findUser(username: string): Promise<{ user: string; profile: Profile | null } | null>;
   setUsername(username: string): Promise<Account>;
   removeUsername(): Promise<void>;
   changePassword(password: string, newPassword: string): Promise<void>;

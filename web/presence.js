@@ -1446,6 +1446,14 @@ export class PresenceAccount extends EventTarget {
     return this.request("GET", `/v1/usernames/${encode(username)}`);
   }
 
+  /** `null` if no user can be found by this username. */
+  findUser(username) {
+    return this.request("GET", `/v1/usernames/${encode(username)}/user`).catch((error) => {
+      if (error.code === "not_found") return null;
+      throw error;
+    });
+  }
+
   /** With new tokens for this device: its former ones may have been stolen. Servers of before give none. */
   async changePassword(password, newPassword) {
     const tokens = await this.request(POST, ME + "/password", { password, newPassword, renew: true });

@@ -85,6 +85,12 @@ public protocol AccountRepository: ProfileRepository {
     ///
     /// - Throws: reasons `usernameTaken`, `invalidUsername`, `reservedUsername`.
     @discardableResult func claimUsername(_ username: String) async throws -> Account
+    /// Finds a user by username, for the signed-in user.
+    ///
+    /// - Returns: the user's id, with name and picture if they may be seen, and always offline; `nil` if the username
+    ///   has no owner, or one who does not let the signed-in user find them.
+    /// - Throws: `rateLimited` beyond some 60 calls a minute.
+    func user(named username: String) async throws -> User?
     /// Releases the username; does nothing if there is none.
     func releaseUsername() async throws
 }

@@ -63,6 +63,16 @@ extension PresenceAccount {
         return answer.reason.map(UsernameAvailability.init(rawValue:)) ?? .taken
     }
 
+    public func user(named username: String) async throws -> User? {
+        guard UsernameRule.fault(in: username) == nil else { return nil }
+        let path = "v1/usernames/\(HTTPServer.escaped(username))/user"
+        do {
+            return User(try await response(to: .init("GET", path, isRepeatable: true), as: Answer.Found.self).answer)
+        } catch let error as PresenceError where error.code == .notFound {
+            return nil
+        }
+    }
+
     @discardableResult
     public func claimUsername(_ username: String) async throws -> Account {
         let request = AccountServer.Request(

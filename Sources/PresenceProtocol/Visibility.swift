@@ -16,11 +16,17 @@ public struct Visibility: Hashable, Sendable {
     /// Whether the members of a conversation see how far the user has read: `everyone` or `nobody`. This is mutual too.
     /// `nil` means that the user has never set it, and counts as `everyone`.
     public var receipts: Audience?
+    /// The users who find the user by username. `nil` means that the user has never set it, and counts as `everyone`.
+    public var findable: Audience?
 
-    public init(presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience? = nil) {
+    public init(
+        presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience? = nil,
+        findable: Audience? = nil
+    ) {
         self.presence = presence
         self.lastSeen = lastSeen
         self.receipts = receipts
+        self.findable = findable
     }
 }
 
@@ -30,11 +36,15 @@ public struct VisibilityChange: Hashable, Sendable {
     public var lastSeen: Audience?
     /// `everyone` or `nobody`.
     public var receipts: Audience?
+    public var findable: Audience?
 
-    public init(presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil) {
+    public init(
+        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil
+    ) {
         self.presence = presence
         self.lastSeen = lastSeen
         self.receipts = receipts
+        self.findable = findable
     }
 }
 

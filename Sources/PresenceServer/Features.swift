@@ -23,6 +23,7 @@ package enum Features {
         Webhooks.self,
         Push.self,
         Console.self,
+        Capabilities.self,
     ]
 }
 

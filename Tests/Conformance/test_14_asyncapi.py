@@ -185,7 +185,7 @@ async def people_type(room):
 
 async def people_talk(room):
     ana, bob, cy = [await room.come(name) for name in ("ana", "bob", "cy")]
-    await cy.did("setVisibility", visibility={"receipts": "nobody"})
+    await cy.did("setVisibility", visibility={"receipts": "nobody", "findable": "contacts"})
     await listed(bob)
     made = (await group(ana, bob, cy, key="all", metadata={"colour": "red"}))["id"]
     direct = (await talk(ana, bob))["id"]

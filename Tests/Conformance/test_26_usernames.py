@@ -523,6 +523,7 @@ async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, r
     own = name(room)
     ana, bob = await together(accounts.sign_up(username=own), accounts.sign_up())
     answers = [await take(bob, own), await take(bob, "a..b"), await take(bob, "admin")]
+    answers.append(await bob.call("GET", f"/v1/usernames/{name(room, 'none')}/user"))
     answered = [answer.json for answer in answers]
     untrue = [place for place, _, _, value in DOCUMENT.examples()
               if re.match("#/components/responses/(Username|SignUp)", place) and value.get("reason") != "email_taken"

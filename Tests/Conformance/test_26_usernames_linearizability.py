@@ -104,11 +104,18 @@ class Impatient:
     async def act(self):
         draw, user, began = self.draw, self.person.user, time.monotonic()
         name, chance = draw.choice(WANTED), draw.random()
-        if chance < 0.35:
+        if chance < 0.3:
             status, json = await self.call("GET", f"/v1/usernames/{name}")
             if status == 200:
                 self.history.state(began, time.monotonic(), user, name, FREE if json["available"] else json["reason"])
-        elif chance < 0.5:
+        elif chance < 0.45:
+            # The owner whom a look-up finds has the name then. Before that, others may see it as taken already.
+            status, json = await self.call("GET", f"/v1/usernames/{name}/user")
+            assert status in (None, 200, 404, 429, 503), (status, json)
+            if status == 200:
+                assert json["profile"]["username"] == name, json
+                self.history.state(began, time.monotonic(), json["user"], name, YOURS)
+        elif chance < 0.55:
             status, json = await self.call("GET", "/v1/me")
             if status == 200:
                 account, profile = json["account"], json["profile"]

@@ -1,7 +1,9 @@
 """People in the app at /app: connecting, leaving and typing, over a lost connection, and before they are known."""
 
-from support.app import accounts, app, fill, press, settings, settled, shot, shows, sign_out, title  # noqa: F401 (a fixture)
+from support.app import (  # noqa: F401 (a fixture)
+    REFUSED, accounts, answer, app, enter, fill, press, settings, settled, shot, shows, sign_out, title)
 from support.line import Line
+from support.room import Room
 
 
 async def test_people_come_and_go_and_see_each_other_type(chromium, accounts, browser):
@@ -118,3 +120,75 @@ async def test_lists_have_a_shape_until_they_are_known(chromium, accounts):
         await press(page, "People")
         await shows(page, "Nobody yet.")
         assert not await page.value("document.querySelector('.skeleton')")
+
+
+FOUND = "document.querySelector('.found li')"
+
+
+async def look_for(page, name):
+    await fill(page, "wanted", name)
+    await page.key("Enter")
+
+
+async def test_a_person_is_added_by_username(chromium, accounts):
+    ana = await accounts.sign_up(displayName="Ana Lovelace", username="ana.l")
+    bob = await accounts.sign_up(displayName="Bob Ray", username="Bob.Ray")
+    shy = await accounts.sign_up(displayName="Shy", username="shy")
+    room = Room(accounts.server)
+    client = await room.come("shy", token=shy.access)
+    await client.did("setVisibility", visibility={"presence": "contacts"})
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana, expected=REFUSED)
+        await press(page, "People")
+        await title(page, "People")
+        # Slips have a sentence each, and nothing is added by them.
+        await look_for(page, "two words")
+        await shows(page, "Please enter a username: 3 to 30 letters, digits, dots and underscores.")
+        await look_for(page, "nobody.x")
+        await shows(page, "Nobody can be found as @nobody.x.")
+        await look_for(page, "ANA.L")
+        await shows(page, "This is you.")
+        assert not await page.value(f"!!{FOUND}")
+        # Another text takes the person away again.
+        await look_for(page, "bob.ray")
+        await page.until(f"{FOUND}?.innerText.includes('@Bob.Ray')")
+        await fill(page, "wanted", "bo")
+        await page.until(f"!{FOUND}")
+        # As people write it. The person is shown first, and then added from the keyboard.
+        await look_for(page, "@BOB.ray")
+        await page.until(f"{FOUND}?.dataset.found === {bob.user!r}")
+        assert await page.value(f"{FOUND}.querySelector('strong').textContent") == "Bob Ray"
+        assert await page.value(f"{FOUND}.querySelector('presence-avatar').textContent") == "BR"
+        await shot(page, "people-found")
+        await page.until("document.activeElement.ariaLabel === 'Add Bob Ray to people'")
+        await page.key("Enter")
+        await page.until(f"!!document.querySelector('.people [data-user=\"{bob.user}\"]') && !{FOUND}")
+        assert await page.value("document.querySelector('[name=wanted]').value") == ""
+        # A user who shows nothing to strangers has only the name that was entered.
+        await look_for(page, "shy")
+        await page.until(f"{FOUND}?.querySelector('strong').textContent === '@shy'")
+        # The id works as before.
+        await fill(page, "users", shy.user)
+        await page.key("Enter")
+        await shows(page, "Nobody has this id.")
+        # A user who hides from look-ups is not found; the id leads to them again once they show their presence.
+        await client.did("setVisibility", visibility={"findable": "nobody", "presence": "everyone"})
+        await look_for(page, "shy")
+        await shows(page, "Nobody can be found as @shy.")
+        await fill(page, "users", shy.user)
+        await page.key("Enter")
+        await page.until(f"!!document.querySelector('.people [data-user=\"{shy.user}\"]')")
+
+
+async def test_a_link_with_a_username_leads_to_its_owner(chromium, accounts):
+    ana = await accounts.sign_up(displayName="Ana Lovelace", username="ana.l")
+    await accounts.sign_up(displayName="Bob Ray", username="bob.ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana, expected=REFUSED)
+        await page.run("location.hash = '/add/nobody.x'")
+        await shows(page, "Nobody has this link any more.")
+        await page.run("location.hash = '/add/Ana.L'")
+        await shows(page, "This is your own link")
+        await page.run("location.hash = '/add/BOB.ray'")
+        await answer(page, "Start a conversation with Bob Ray?", "Start")
+        await title(page, "Bob Ray")

@@ -20,12 +20,12 @@ async def test_visibility_settings_are_chosen_and_stored(chromium, accounts):
         page = await enter(chromium, line, ana, expected=())
         await settings(page, "Privacy")
         await page.until("document.querySelector('[name=presence]').value === 'everyone'")
-        for name, value in {"presence": "contacts", "lastSeen": "nobody", "receipts": "nobody"}.items():
+        for name, value in {"presence": "contacts", "lastSeen": "nobody", "receipts": "nobody", "findable": "contacts"}.items():
             await pick(page, name, value)
             await shows(page, "Saved.")
             await page.run("document.querySelector('.note').remove(); document.activeElement.blur()")
         kept = (await own.did("getVisibility"))["visibility"]
-        assert kept == {"presence": "contacts", "lastSeen": "nobody", "receipts": "nobody"}
+        assert kept == {"presence": "contacts", "lastSeen": "nobody", "receipts": "nobody", "findable": "contacts"}
         await shot(page, "privacy")
         # Another device changes it, and this one follows.
         await own.did("setVisibility", visibility={"presence": "nobody"})

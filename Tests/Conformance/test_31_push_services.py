@@ -60,6 +60,7 @@ async def test_fcm_is_told_once_for_each_device_with_one_access_token(start, ser
     room = Room(start(services.settings()))
     ana = await room.come("ana")
     await ana.did("updateProfile", changes={"displayName": "Ana"})
+    assert (await room.api.request("GET", "/v1/server")).json["push"]["platforms"] == ["fcm", "apns"]
     bob, cy, _ = await away(room, "bob", "fcm", "b:1"), await away(room, "cy", "fcm", "c-2"), await away(room, "dan")
     id = (await talk(ana, bob))["id"]
     await say(ana, id, "see \"you\"\n")

@@ -139,6 +139,23 @@ import Testing
         #expect(try await nobody.launch().availability(ofUsername: "bob") == .taken)
     }
 
+    @Test func `a user is found by username, or nobody is`() async throws {
+        let (bench, account) = try await Bench.signedIn()
+        let bob = try #require(try await account.user(named: "Bob".lowercased()))
+        #expect(bob.id == "u-bob" && bob.displayName == "Bob" && bob.username == "Bob" && bob.email == nil)
+        #expect(bob.profileImageURL?.absoluteString == "https://example.org/b.jpg" && !bob.isOnline)
+        // A user who shows their profile to others only.
+        let shy = try #require(try await account.user(named: "shy"))
+        #expect(shy.id == "u-shy" && shy.displayName.isEmpty && shy.profileImageURL == nil)
+        #expect(try await account.user(named: "none") == nil)
+        let asked = bench.server.lines.count
+        #expect(try await account.user(named: "a/b") == nil)
+        #expect(bench.server.lines.count == asked, "what breaks the rule is not asked for")
+        try await account.signOut()
+        let error = await #expect(throws: PresenceError.self) { try await account.user(named: "bob") }
+        #expect(error?.code == .notSignedIn)
+    }
+
     @Test func `a username is claimed and released`() async throws {
         let (_, account) = try await Bench.signedIn()
         var names = account.ownUsernames.makeAsyncIterator()

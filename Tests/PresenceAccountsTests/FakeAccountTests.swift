@@ -24,6 +24,9 @@ import Testing
         }
         try await account.claimUsername("bob")
         #expect(try await account.availability(ofUsername: "Bob") == .yours)
+        let found = try #require(try await account.user(named: "ana.b"))
+        #expect(found.displayName == "Ana" && found.username == "Ana.B" && found.email == nil)
+        #expect(try await account.user(named: "none") == nil)
     }
 
     @Test func `passwords are checked, and reset with the newest mail only`() async throws {

@@ -102,15 +102,17 @@ import Testing
         try await presence.removeContacts(["cy"])
         try await presence.block(["eve", "mallory"])
         try await presence.unblock(["mallory"])
-        try await presence.setVisibility(receipts: .nobody)
+        try await presence.setVisibility(receipts: .nobody, findable: .contacts)
         let visibility = try await presence.visibility()
         #expect(
             visibility
                 == MyVisibility(
-                    presence: .contacts, lastSeen: .everyone, receipts: .nobody, contacts: ["bob"], blocked: ["eve"]))
+                    presence: .contacts, lastSeen: .everyone, receipts: .nobody, findable: .contacts, contacts: ["bob"],
+                    blocked: ["eve"]))
         #expect(
             presence.me.visibility
-                == MyAudiences(presence: .contacts, receipts: .nobody, contactsCount: 1, blockedCount: 1))
+                == MyAudiences(
+                    presence: .contacts, receipts: .nobody, findable: .contacts, contactsCount: 1, blockedCount: 1))
         let error = await #expect(throws: PresenceError.self) {
             try await presence.setVisibility(receipts: .contacts)
         }

@@ -15,6 +15,7 @@ struct VisibilityTests {
         (#"{"type":"setVisibility","visibility":"nobody"}"#, .badRequest, "visibility"),
         (#"{"type":"setVisibility","visibility":{"presence":7}}"#, .badRequest, "visibility.presence"),
         (#"{"type":"setVisibility","visibility":{"lastSeen":"friends"}}"#, .validationFailed, "visibility.lastSeen"),
+        (#"{"type":"setVisibility","visibility":{"findable":"friends"}}"#, .validationFailed, "visibility.findable"),
         (#"{"type":"block"}"#, .badRequest, "users"),
         (#"{"type":"addContacts","users":["a b"]}"#, .validationFailed, "users"),
     ])

@@ -1,6 +1,6 @@
 // The parts for a signed-in user: the screens, the places they are at, and what is known without a network.
 import { PresenceMessages } from "/presence-messages.js";
-import { confirmed, h, nameOf, textOf } from "./parts.js";
+import { confirmed, findUser, h, nameOf, textOf } from "./parts.js";
 import { icon } from "./icons.js";
 import { Memory, again, badge } from "./known.js";
 import { toast } from "./menu.js";
@@ -55,14 +55,17 @@ export const railOf = () => {
   };
 };
 
-/** A user who opened a person's link is asked, since any page can lead to it. */
-export const meet = async (app, user) => {
+/** A user who opened a person's link, with an id or a username, is asked, since any page can lead to it. */
+export const meet = async (app, invited) => {
+  const own = "This is your own link: others open it to talk to you.";
   const { client } = app;
   try {
-    if (user === client.user) return toast("This is your own link: others open it to talk to you.");
-    const [{ presence, profile }] = await client.get([user]);
-    if (!profile && !presence.version) return toast("Nobody has this link any more.");
-    if (!(await confirmed(`Start a conversation with ${nameOf({ user, profile })}?`, "Start"))) return;
+    if (invited === client.user) return toast(own);
+    const found = await findUser(app, invited);
+    if (!found) return toast("Nobody has this link any more.");
+    const { user } = found;
+    if (user === client.user) return toast(own);
+    if (!(await confirmed(`Start a conversation with ${nameOf(found)}?`, "Start"))) return;
     await client.request("addContacts", { users: [user] });
     await talkTo(app, user);
   } catch (error) {

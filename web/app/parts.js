@@ -26,6 +26,17 @@ export const placed = (number) => {
 
 export const isID = (text) => /^[\x21-\x7e]{1,128}$/.test(text);
 
+/** Whether a text may be a username. No id of an account is one: it has a dash. */
+export const isUsername = (text) => /^[a-z0-9._]{3,30}$/i.test(text);
+
+/** The user of a username, or of an id; `null` if there is none. */
+export const findUser = async ({ account, client }, text) => {
+  const found = isUsername(text) && (await account.findUser(text));
+  if (found) return found;
+  const [{ presence, profile }] = await client.get([text]);
+  return profile || presence.version ? { user: text, profile } : null;
+};
+
 /** A part of the page with loops that end when it is left. */
 export class Screen extends HTMLElement {
   isMain = true;

@@ -78,6 +78,7 @@ class Privacy extends Screen {
     const set = (name) => (value) => client.request("setVisibility", { visibility: { [name]: value } });
     const choices = {
       presence: choice("Who sees when I am here, and my profile", "presence", AUDIENCES, "", set("presence")),
+      findable: choice("Who finds me by my username", "findable", AUDIENCES, "", set("findable")),
       lastSeen: choice("Who sees when I was here last", "lastSeen", AUDIENCES, "You do not see it of people who cannot see yours.", set("lastSeen")),
       receipts: choice("Who sees what I have read", "receipts", [["everyone", "Everybody"], ["nobody", "Nobody"]], "With “Nobody”, you do not see what others have read.", set("receipts")),
     };

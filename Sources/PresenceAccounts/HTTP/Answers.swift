@@ -24,6 +24,7 @@ enum Answer {
 
     struct Profile: Decodable {
         var displayName: String?
+        var username: String?
         var photoURL: String?
         var thumbnailURL: String?
         var timezone: String?
@@ -60,6 +61,12 @@ enum Answer {
         var username: String
         var available: Bool
         var reason: String?
+    }
+
+    /// A user who was found by username. The profile is missing if it may not be seen.
+    struct Found: Decodable {
+        var user: String
+        var profile: Profile?
     }
 
     struct Photo: Decodable {
@@ -101,6 +108,16 @@ extension User {
             username: account.username, profileImageURL: profile?.photoURL.flatMap { URL(string: $0) },
             timezone: profile?.timezone, locale: profile?.locale, preferredLanguage: account.preferredLanguage,
             isOnline: true, createdAt: account.createdAt ?? .distantPast)
+    }
+}
+
+extension User {
+    init(_ answer: Answer.Found) {
+        let profile = answer.profile
+        self.init(
+            id: answer.user, displayName: profile?.displayName ?? "", username: profile?.username,
+            profileImageURL: profile?.photoURL.flatMap { URL(string: $0) }, timezone: profile?.timezone,
+            locale: profile?.locale, lastSeen: .distantPast, createdAt: profile?.createdAt ?? .distantPast)
     }
 }
 

@@ -247,7 +247,7 @@ package final class Policies {
             ["user": keys.user(user), "list": list == .blocks ? keys.blocks(user) : keys.contacts(user)],
             [
                 "user": user, "newPresence": settings.presence?.letter, "newLastSeen": settings.lastSeen?.letter,
-                "list": list.rawValue, "most": most,
+                "newFindable": settings.findable?.letter, "list": list.rawValue, "most": most,
             ], each: change.add.map { "+" + $0.string } + change.remove.map { "-" + $0.string }, by: writer)
         shard.run(call) { [self] result in
             guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",

@@ -108,7 +108,8 @@ package final class Policy {
 }
 
 /// The visibility field of the user's hash: `VERSION PRESENCE LASTSEEN CONTACTS BLOCKS`, the settings as first letters,
-/// the lists as lengths. The setting for read receipts follows if the user has ever set it.
+/// the lists as lengths. The setting for read receipts follows if the user has ever set it. `findable` is a field of its
+/// own, as a letter: servers of an older version ignore it.
 package struct PolicyHead: Equatable {
     /// 0 if the user has never set anything.
     package var version: Int64 = 0
@@ -126,10 +127,18 @@ package struct PolicyHead: Equatable {
         self.init(version: version, words[1...])
     }
 
-    /// Parses the hash's field: `nil` if there is none.
-    package static func read(_ field: RedisValue) -> PolicyHead? {
+    /// Parses the hash's fields: `nil` if the first is missing.
+    package static func read(_ field: RedisValue, findable: RedisValue) -> PolicyHead? {
         if field.isNull || field.bytes?.isEmpty == true { return nil }
-        return field.string.flatMap { PolicyHead($0) } ?? damaged
+        guard var head = field.string.flatMap({ PolicyHead($0) }) else { return damaged }
+        head.setFindable(findable)
+        return head
+    }
+
+    /// - Parameter letter: null or empty if the user has never set it.
+    package mutating func setFindable(_ letter: RedisValue) {
+        guard !letter.isNull, letter.bytes?.isEmpty != true else { return }
+        visibility.findable = letter.string.flatMap { Audience(letter: $0[...]) } ?? .nobody
     }
 
     package static var damaged: PolicyHead {
@@ -168,12 +177,13 @@ package struct PolicyChange {
     /// `nil` for an event that no script publishes.
     package init?(_ event: StoreEvent) {
         var words = event.rest.split(separator: 0x20).map { Substring(decoding: $0, as: UTF8.self) }
-        // The setting for read receipts, if the user has ever set it.
-        let receipts = words.last?.first == "=" ? words.removeLast().dropFirst() : nil
+        // The settings for read receipts (- if there is none) and for finding, if the user has ever set one.
+        let more = words.last?.first == "=" ? words.removeLast().dropFirst() : ""
         guard words.count >= 5, var head = PolicyHead(version: event.version, words[..<4]),
             let list = PolicyList(rawValue: String(words[4]))
         else { return nil }
-        head.visibility.receipts = receipts.flatMap { Audience(letter: $0) }
+        head.visibility.receipts = Audience(letter: more.prefix(1))
+        head.visibility.findable = Audience(letter: more.dropFirst())
         self.head = head
         self.list = list
         isUntold = words.count == 6 && words[5] == "*"
@@ -190,7 +200,7 @@ package enum PolicyList: String {
     case none = "-"
 }
 
-/// The result of reading a policy: `OK`, the field of the hash, the number of contacts, contacts and blocks.
+/// The result of reading a policy: `OK`, the fields of the hash, the number of contacts, contacts and blocks.
 package struct PolicyRead {
     package let head: PolicyHead
     package let contacts: [UserID]
@@ -201,15 +211,15 @@ package struct PolicyRead {
     }
 
     package init?(_ value: RedisValue) {
-        guard let answer = value.array, answer.count >= 3 else { return nil }
-        head = PolicyHead.read(answer[1]) ?? PolicyHead()
+        guard let answer = value.array, answer.count >= 4 else { return nil }
+        head = PolicyHead.read(answer[1], findable: answer[2]) ?? PolicyHead()
         // Ids and heads that are not text are ignored.
         let words = answer.map { $0.string ?? "" }
-        guard words[0] == "OK", let count = answer[2].int.map({ Int($0) }), 0...words.count - 3 ~= count else {
+        guard words[0] == "OK", let count = answer[3].int.map({ Int($0) }), 0...words.count - 4 ~= count else {
             return nil
         }
-        contacts = words[3..<3 + count].compactMap { UserID($0) }
-        blocks = words[(3 + count)...].compactMap { UserID($0) }
+        contacts = words[4..<4 + count].compactMap { UserID($0) }
+        blocks = words[(4 + count)...].compactMap { UserID($0) }
     }
 }
 

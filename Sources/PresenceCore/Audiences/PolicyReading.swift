@@ -35,14 +35,16 @@ final class PolicyReading {
     /// `reply` gets a value for `PolicyRead`.
     func begin() {
         attempts += 1
-        readHead { [self] field in
-            guard let head = PolicyHead.read(field), !head.isDamaged else { return finish(field, [], []) }
+        readHead { [self] fields in
+            guard let head = PolicyHead.read(fields[0], findable: fields[1]), !head.isDamaged else {
+                return finish(fields, [], [])
+            }
             let visibility = head.visibility
             let needsContacts = readsAll || visibility.presence == .contacts || visibility.lastSeen == .contacts
             read(lists.contacts, count: needsContacts ? head.contacts : 0) { [self] contacts in
                 read(lists.blocks, count: head.blocks) { [self] blocks in
                     readHead { [self] again in
-                        if again == field { return finish(field, contacts, blocks) }
+                        if again == fields { return finish(fields, contacts, blocks) }
                         guard readsAll else { return reply(.success(.array([.status(Self.changed)]))) }
                         if attempts < Self.mostAttempts { return begin() }
                         reply(.failure(.overloaded))
@@ -52,11 +54,16 @@ final class PolicyReading {
         }
     }
 
-    private func finish(_ head: RedisValue, _ contacts: [RedisValue], _ blocks: [RedisValue]) {
-        reply(.success(.array([.status("OK"), head, .integer(Int64(contacts.count))] + contacts + blocks)))
+    private func finish(_ head: [RedisValue], _ contacts: [RedisValue], _ blocks: [RedisValue]) {
+        reply(.success(.array([.status("OK")] + head + [.integer(Int64(contacts.count))] + contacts + blocks)))
     }
 
-    private func readHead(then: @escaping (RedisValue) -> Void) { query(["HGET", user, "visibility"], then: then) }
+    private func readHead(then: @escaping ([RedisValue]) -> Void) {
+        query(["HMGET", user, "visibility", "findable"]) { value in
+            let fields = value.array ?? []
+            then(fields.count == 2 ? fields : [.null, .null])
+        }
+    }
 
     private func read(_ list: String, count: Int, then: @escaping ([RedisValue]) -> Void) {
         guard count > 0 else { return then([]) }

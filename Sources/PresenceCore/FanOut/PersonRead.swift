@@ -3,7 +3,7 @@ import Redis
 
 /// The result of `HMGET` for a person.
 struct PersonRead {
-    package static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility"]
+    package static let fields = ["presenceVersion", "presence", "profileVersion", "profile", "visibility", "findable"]
 
     /// `nil` if the user has never set any part of the policy.
     package let policy: PolicyHead?
@@ -30,7 +30,7 @@ struct PersonRead {
         }
         registers = [register(.presence, 0), register(.profile, 2)]
         self.damaged = damaged
-        policy = fields.count > 4 ? PolicyHead.read(fields[4]) : nil
+        policy = fields.count > 5 ? PolicyHead.read(fields[4], findable: fields[5]) : nil
     }
 
     package var versions: [Int64] { registers.map(\.1) + [policy?.version ?? 0] }

@@ -2,7 +2,7 @@ import PresenceProtocol
 
 /// Handles clients' messages.
 extension ShardLogic {
-    var connectionLimits: ConnectionLimits {
+    package var connectionLimits: ConnectionLimits {
         ConnectionLimits(
             maxMessageBytes: configuration.limits.maxMessageBytes,
             maxServerMessageBytes: configuration.limits.maxServerMessageBytes,

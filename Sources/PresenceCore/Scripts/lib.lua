@@ -136,12 +136,12 @@ local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S
 -- and `pastKey` may be another key, or nil.
 local function read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
     local values = redis.call('HMGET', userKey, 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since',
-        'shown', 'presenceVersion', 'barredAt', 'revokedAt', 'visibility')
+        'shown', 'presenceVersion', 'barredAt', 'revokedAt', 'visibility', 'findable')
     local user = { id = id, key = userKey, sessionsKey = sessionsKey, floorKey = floorKey, channel = channel,
         pastKey = (bounds or '') ~= '' and pastKey, bounds = bounds, changed = {}, events = {},
         chosen = values[1], text = values[2], clearAt = values[3], chosenVersion = values[4], lastSeen = values[5],
         status = values[6], since = values[7], shown = values[8], presenceVersion = values[9], barredAt = values[10],
-        revokedAt = values[11], visibility = values[12] }
+        revokedAt = values[11], visibility = values[12], findable = values[13] }
     if issuedAt then user.isRevoked = issuedAt < tonumber(user.revokedAt or '0') end
     return user
 end
@@ -174,11 +174,11 @@ local function lapse(user)
 end
 
 -- The reply with a user's chosen status, the time since which tokens are valid, and the visibility: OK,
--- "now chosen clearAt version revokedAt text", visibility. `clearAt` is - if there is none, and the text is empty if
+-- "now chosen clearAt version revokedAt text", visibility, findable. `clearAt` is - if there is none, and the text is empty if
 -- there is none.
 local function ownStatus(user)
     return { 'OK', table.concat({ int(now), user.chosen or 'auto', user.clearAt or '-', user.chosenVersion or '0',
-        user.revokedAt or '0', user.text or '' }, ' '), user.visibility or '' }
+        user.revokedAt or '0', user.text or '' }, ' '), user.visibility or '', user.findable or '' }
 end
 
 -- Records that the user was present until `time`, as far as this shard knows.

@@ -137,7 +137,8 @@ extension Sessions {
         if telling.number == session.tellings { session.storedState = telling.state }
         session.failures = 0
         if telling.status == session.wantedStatus { session.wantedStatus = nil }
-        shard.policies.apply(words.last.flatMap { PolicyHead.read($0) }, of: user.id, asOf: telling.policy)
+        let policy = words.count > 3 ? PolicyHead.read(words[2], findable: words[3]) : nil
+        shard.policies.apply(policy, of: user.id, asOf: telling.policy)
         endOlder(than: session)
         let stored = learn(words, of: user)
         // The reply has just set `redisOffset`.

@@ -9,16 +9,19 @@ extension PresenceClient {
     ///     sees it for users who may see theirs.
     ///   - receipts: whether the members of a conversation see how far the user has read: `everyone` or `nobody`. It is
     ///     mutual. When it is enabled again, only later marks are shown.
+    ///   - findable: the users who find the user by username.
     ///
     /// `nil` keeps a setting. The defaults are `everyone`.
     /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` if receipts
     ///   are set to `contacts`.
     public func setVisibility(
-        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil
+        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil
     ) async throws {
         try await change(
             .setVisibility(
-                VisibilityChange(presence: presence?.wire, lastSeen: lastSeen?.wire, receipts: receipts?.wire)))
+                VisibilityChange(
+                    presence: presence?.wire, lastSeen: lastSeen?.wire, receipts: receipts?.wire,
+                    findable: findable?.wire)))
     }
 
     /// Reads the user's visibility settings and lists. ``Me/visibility`` observes the settings.

@@ -89,8 +89,10 @@ public protocol PresenceService: Sendable {
     // MARK: Visibility
 
     /// Sets who may see the user; `nil` keeps a setting. It needs a connection, and throws like
-    /// ``PresenceClient/setVisibility(presence:lastSeen:receipts:)``.
-    func setVisibility(presence: Audience?, lastSeen: Audience?, receipts: Audience?) async throws
+    /// ``PresenceClient/setVisibility(presence:lastSeen:receipts:findable:)``.
+    func setVisibility(
+        presence: Audience?, lastSeen: Audience?, receipts: Audience?, findable: Audience?
+    ) async throws
     /// Reads the user's visibility settings and lists from the server; it needs a connection.
     func visibility() async throws -> MyVisibility
     /// Adds users to the contacts; it needs a connection. Throws `invalidID` for a malformed id and `tooMany` beyond

@@ -179,6 +179,7 @@ extension MyVisibility {
         self.init(
             presence: Audience(lists.visibility.presence), lastSeen: Audience(lists.visibility.lastSeen),
             receipts: lists.visibility.receipts.map { Audience($0) } ?? .everyone,
+            findable: lists.visibility.findable.map { Audience($0) } ?? .everyone,
             contacts: lists.contacts.map(\.string), blocked: lists.blocks.map(\.string))
     }
 }
@@ -188,6 +189,7 @@ extension MyAudiences {
         self.init(
             presence: Audience(own.visibility.presence), lastSeen: Audience(own.visibility.lastSeen),
             receipts: own.visibility.receipts.map { Audience($0) } ?? .everyone,
+            findable: own.visibility.findable.map { Audience($0) } ?? .everyone,
             contactsCount: own.contacts, blockedCount: own.blocks)
     }
 }

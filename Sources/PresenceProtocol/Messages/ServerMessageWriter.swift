@@ -47,13 +47,19 @@ public enum ServerMessageWriter {
         JSONWriter.member("timeout", heartbeatTimeout, to: &output)
         JSONWriter.raw("}", to: &output)
         JSONWriter.member("linger", linger, to: &output)
-        JSONWriter.raw(",\"limits\":{\"maxMessageBytes\":", to: &output)
+        JSONWriter.raw(",\"limits\":{", to: &output)
+        limitMembers(limits, to: &output)
+        JSONWriter.raw("}", to: &output)
+        return output
+    }
+
+    /// Appends the members of `limits`, without braces.
+    package static func limitMembers(_ limits: ConnectionLimits, to output: inout [UInt8]) {
+        JSONWriter.raw("\"maxMessageBytes\":", to: &output)
         JSONWriter.integer(Int64(limits.maxMessageBytes), to: &output)
         JSONWriter.member("maxServerMessageBytes", Int64(limits.maxServerMessageBytes), to: &output)
         JSONWriter.member("subscriptions", Int64(limits.subscriptions), to: &output)
         JSONWriter.member("subscribeBatch", Int64(limits.subscribeBatch), to: &output)
-        JSONWriter.raw("}", to: &output)
-        return output
     }
 
     public static func refreshed(id: Int64?, to output: inout [UInt8]) {

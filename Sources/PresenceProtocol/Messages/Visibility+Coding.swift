@@ -7,6 +7,7 @@ extension Visibility {
         JSONWriter.string(presence.rawValue, to: &output)
         JSONWriter.member("lastSeen", lastSeen.rawValue, to: &output)
         if let receipts { JSONWriter.member("receipts", receipts.rawValue, to: &output) }
+        if let findable { JSONWriter.member("findable", findable.rawValue, to: &output) }
         JSONWriter.raw("}", to: &output)
     }
 
@@ -22,13 +23,15 @@ extension Visibility {
                 lastSeen = Audience(rawValue: try value.checkedString("visibility.lastSeen")) ?? .nobody
             } else if key.equals("receipts") {
                 receipts = Audience(rawValue: try value.checkedString("visibility.receipts")) ?? .nobody
+            } else if key.equals("findable") {
+                findable = Audience(rawValue: try value.checkedString("visibility.findable")) ?? .nobody
             }
         }
     }
 }
 
 extension VisibilityChange {
-    public var isEmpty: Bool { presence == nil && lastSeen == nil && receipts == nil }
+    public var isEmpty: Bool { presence == nil && lastSeen == nil && receipts == nil && findable == nil }
 
     /// Reads the change from a JSON object, as the body of an HTTP request carries it.
     ///
@@ -49,6 +52,8 @@ extension VisibilityChange {
                 lastSeen = value.kind == .null ? nil : try value.checkedCase(of: Audience.self, "lastSeen")
             } else if key.equals("receipts") {
                 receipts = value.kind == .null ? nil : try Self.receipts(value)
+            } else if key.equals("findable") {
+                findable = value.kind == .null ? nil : try value.checkedCase(of: Audience.self, "findable")
             }
         }
     }
@@ -64,6 +69,7 @@ extension VisibilityChange {
         if let presence { JSONWriter.member("presence", presence.rawValue, to: &output) }
         if let lastSeen { JSONWriter.member("lastSeen", lastSeen.rawValue, to: &output) }
         if let receipts { JSONWriter.member("receipts", receipts.rawValue, to: &output) }
+        if let findable { JSONWriter.member("findable", findable.rawValue, to: &output) }
         // Each member was written with a comma before it; the brace replaces the first one.
         if output.count == brace { output.append(UInt8(ascii: ",")) }
         output[brace] = UInt8(ascii: "{")

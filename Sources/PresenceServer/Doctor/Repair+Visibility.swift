@@ -27,11 +27,13 @@ extension Repair {
             // The receipts setting that conversations use is copied here.
             let receipts = try redis.run("HGET", record, "receipts").string.map { $0.prefix(1) }
                 .flatMap { ["e", "n"].contains($0) ? $0 : nil }
+            let findable = try redis.run("HGET", record, "findable").string ?? ""
+            let told = (receipts ?? (findable.isEmpty ? "" : "-")) + findable
             return [
                 ["HSET", record, "visibility", "\(version) \(state)" + (receipts.map { " \($0)" } ?? "")],
                 [
                     "PUBLISH", keys.events,
-                    "V \(user.string) \(version) \(now) \(state) -" + (receipts.map { " =\($0)" } ?? ""),
+                    "V \(user.string) \(version) \(now) \(state) -" + (told.isEmpty ? "" : " =" + told),
                 ],
             ]
         }

@@ -67,6 +67,17 @@ extension FakeAccount {
         return lock.withLock { availability(of: username, for: state.current) }
     }
 
+    public func user(named username: String) async throws -> User? {
+        try await record(.userNamed(username))
+        _ = try own()
+        let found = lock.withLock {
+            state.records.values.first { $0.account.username?.lowercased() == username.lowercased() }?.user
+        }
+        guard var user = found else { return nil }
+        (user.email, user.preferredLanguage, user.isOnline) = (nil, nil, false)
+        return user
+    }
+
     @discardableResult
     public func claimUsername(_ username: String) async throws -> Account {
         try await record(.claimUsername(username))

@@ -23,6 +23,8 @@ public final class FakeAccount: AccountRepository, @unchecked Sendable {
         case deleteAccount
         case sessions
         case availability(String)
+        /// A user was looked up by username.
+        case userNamed(String)
         case claimUsername(String)
         case releaseUsername
         case uploadPhoto(bytes: Int)

@@ -75,6 +75,10 @@ export async function accounts(picture: Blob): Promise<void> {
   const { photoURL } = await account.setPhoto(picture, { progress: (share: number) => console.log(share) });
   await account.update({ photoURL, setupCompleted: true });
   const { available, reason } = await account.checkUsername("ana");
+  const found = await account.findUser("bob");
+  // @ts-expect-error: it may be null
+  const id: string = found.user;
+  const called: string | undefined = found?.profile?.displayName;
   if (!available && reason === "taken") console.log("taken");
   try {
     await account.signIn("ana@example.org", "wrong");

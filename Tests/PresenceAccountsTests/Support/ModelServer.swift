@@ -77,7 +77,7 @@ final class ModelServer: @unchecked Sendable {
             return HTTPResponse(status: 204)
         default: break
         }
-        if line.hasPrefix("GET /v1/usernames/") { return username(line, token, state) }
+        if line.hasPrefix("GET /v1/usernames/"), !line.hasSuffix("/user") { return username(line, token, state) }
         guard let token, let grant = grant(of: token, state) else { return .error(401, "unauthorized") }
         return own(line, body, grant, &state)
     }
@@ -97,6 +97,14 @@ final class ModelServer: @unchecked Sendable {
                 {"id":"s-9","kind":"web","createdAt":1000,"lastUsedAt":1500,"current":false}]}
                 """#)
         case "GET /v1/me": return me(state)
+        case "GET /v1/usernames/bob/user":
+            return .json(
+                #"""
+                {"user":"u-bob","profile":{"version":3,"displayName":"Bob","username":"Bob",
+                "photoURL":"https://example.org/b.jpg","createdAt":1000,"updatedAt":2000}}
+                """#)
+        case "GET /v1/usernames/shy/user": return .json(#"{"user":"u-shy","profile":null}"#)
+        case let line where line.hasPrefix("GET /v1/usernames/"): return .error(404, "not_found")
         case "PATCH /v1/me":
             let changes = body["changes"] as? [String: Any] ?? [:]
             if let name = changes["displayName"] as? String { state.displayName = name }

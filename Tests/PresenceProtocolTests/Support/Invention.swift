@@ -72,7 +72,8 @@ enum Invention {
             .setVisibility(
                 .init(
                     presence: maybe(using: &random) { Audience.allCases.randomElement(using: &$0)! },
-                    lastSeen: maybe(using: &random) { Audience.allCases.randomElement(using: &$0)! }))
+                    lastSeen: maybe(using: &random) { Audience.allCases.randomElement(using: &$0)! },
+                    findable: maybe(using: &random) { Audience.allCases.randomElement(using: &$0)! }))
         case 11: .getVisibility
         case 12: .addContacts(identifiers(using: &random))
         case 13: .removeContacts(identifiers(using: &random))

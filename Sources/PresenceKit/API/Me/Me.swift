@@ -40,6 +40,8 @@ public struct MyAudiences: Codable, Hashable, Sendable {
     public var lastSeen: Audience
     /// Whether read receipts are shared: `everyone` or `nobody`.
     public var receipts: Audience
+    /// The users who find the user by username.
+    public var findable: Audience
     /// The number of users on the list of contacts.
     public var contactsCount: Int
     /// The number of users that this user blocks.
@@ -48,11 +50,12 @@ public struct MyAudiences: Codable, Hashable, Sendable {
     /// Creates settings; the defaults are those of a new user.
     public init(
         presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience = .everyone,
-        contactsCount: Int = 0, blockedCount: Int = 0
+        findable: Audience = .everyone, contactsCount: Int = 0, blockedCount: Int = 0
     ) {
         self.presence = presence
         self.lastSeen = lastSeen
         self.receipts = receipts
+        self.findable = findable
         self.contactsCount = contactsCount
         self.blockedCount = blockedCount
     }

@@ -6,6 +6,8 @@ public struct MyVisibility: Codable, Hashable, Sendable {
     public var lastSeen: Audience
     /// Whether the members of a conversation see how far the user has read: `everyone` or `nobody`.
     public var receipts: Audience
+    /// The users who find the user by username.
+    public var findable: Audience
     /// The users to whom `contacts` applies, sorted by id.
     public var contacts: [String]
     /// The blocked users, sorted by id. They never see anything of this user.
@@ -13,12 +15,13 @@ public struct MyVisibility: Codable, Hashable, Sendable {
 
     /// Creates a value, for fakes and previews.
     public init(
-        presence: Audience, lastSeen: Audience, receipts: Audience = .everyone, contacts: [String] = [],
-        blocked: [String] = []
+        presence: Audience, lastSeen: Audience, receipts: Audience = .everyone, findable: Audience = .everyone,
+        contacts: [String] = [], blocked: [String] = []
     ) {
         self.presence = presence
         self.lastSeen = lastSeen
         self.receipts = receipts
+        self.findable = findable
         self.contacts = contacts
         self.blocked = blocked
     }

@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// `GET /v1/usernames/{name}`, `PUT` and `DELETE /v1/me/username`.
+/// `GET /v1/usernames/{name}`, `GET /v1/usernames/{name}/user`, `PUT` and `DELETE /v1/me/username`.
 extension Usernames {
     func show(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let name = call.texts[0]
@@ -18,6 +18,29 @@ extension Usernames {
         var response = HTTPResponse.json(200, json + [UInt8(ascii: "}")])
         response.headers.append(("Cache-Control", "no-store"))
         return response
+    }
+
+    /// Finds a user by name.
+    func showOwner(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        guard shard.link.isLive else { throw .noStore }
+        // That a text is no name is known to everyone.
+        guard let name = Username(call.texts[0])?.name else { throw .noOwner }
+        let found: (owner: UserID?, person: FoundPerson)
+        do throws(RedisFailure) {
+            let owner = try await claiming.claim(on: name)?.owner
+            // Without an owner the caller's own record is read, which is about as long, and not used.
+            let user = owner ?? call.viewer ?? name
+            found = (owner, try await shard.policies.find(user, for: call.viewer, with: "held"))
+        } catch {
+            throw .noStore
+        }
+        // A claim may be of a former owner, or of one whose record does not have the name yet.
+        guard let owner = found.owner, found.person.field.string == name.string, found.person.isAllowed else {
+            throw .noOwner
+        }
+        var json = Array(#"{"user":"#.utf8)
+        JSONWriter.string(owner.string, to: &json)
+        return .json(200, json + Array(#","profile":"#.utf8) + found.person.profile + [UInt8(ascii: "}")])
     }
 
     func change(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
@@ -49,4 +72,9 @@ extension Usernames {
         _ = try await claiming.want(nil, as: "", for: user, by: call.writer)
         return .done
     }
+}
+
+extension Refusal {
+    /// The name has no owner, or one whom the caller may not find.
+    fileprivate static var noOwner: Refusal { Refusal(.notFound, "no user is found by this username") }
 }

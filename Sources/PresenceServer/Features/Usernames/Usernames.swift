@@ -12,7 +12,9 @@ import WebSockets
 /// - a sign-up with a name creates the account with the name or not at all: the name is claimed first, for an id that is not in
 ///   use yet, and the script that makes the account gives it the name. If the server dies between claim and account, the next
 ///   sweep finds that the claim has no owner;
-/// - a name that was given up, or whose account was deleted, is free at once, or, after a crash, with the next sweep.
+/// - a name that was given up, or whose account was deleted, is free at once, or, after a crash, with the next sweep;
+/// - a look-up of a user by name has the same answer and the same commands of Redis whether the name has no owner, or one
+///   who hides from the caller, or one who blocks the caller.
 final class Usernames: Feature {
     static let names = ClaimPlan(
         "username", record: nil, claim: "name",
@@ -22,6 +24,9 @@ final class Usernames: Feature {
 
     /// Changes of one user, for each shard: 20 at once, then one in two minutes.
     private static let rate = RateLimit(every: 120_000, burst: 20)
+
+    /// Look-ups of users by one user, for each shard: 60 at once, then one a second.
+    private static let lookUps = RateLimit(every: 1_000, burst: 60)
 
     unowned let shard: ShardLogic
     private(set) var claiming: Claiming!
@@ -46,6 +51,10 @@ final class Usernames: Feature {
         registry.route(
             "GET", "/v1/usernames/{text}", for: .usersOrAnyone, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in try await show(call) })
+        registry.route(
+            "GET", "/v1/usernames/{text}/user", for: .users,
+            limits: RouteLimits(bodyBytes: Accounts.mostBytes, rate: Self.lookUps),
+            answer: { [unowned self] (call) async throws(Refusal) in try await showOwner(call) })
         registry.route(
             "PUT", "/v1/me/username", for: .users, limits: changes,
             answer: { [unowned self] (call) async throws(Refusal) in try await change(call) })

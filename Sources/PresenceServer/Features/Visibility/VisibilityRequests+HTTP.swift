@@ -46,9 +46,12 @@ extension VisibilityRequests {
         return .json(200, #"{"\#(list.rawValue)":\#(list == .contacts ? head.contacts : head.blocks)}"#)
     }
 
-    /// `OK, version, presence, lastSeen, contacts, blocks, receipts or ''`.
+    /// `OK, version, presence, lastSeen, contacts, blocks, receipts or '', findable or ''`.
     private static func head(_ reply: ScriptReply) -> PolicyHead {
-        PolicyHead(reply.rest.compactMap(\.string).joined(separator: " ")) ?? PolicyHead()
+        let words = reply.rest
+        var head = PolicyHead(words.dropLast().compactMap(\.string).joined(separator: " ")) ?? PolicyHead()
+        if let findable = words.last { head.setFindable(findable) }
+        return head
     }
 
     /// The object, without its closing brace.

@@ -91,7 +91,7 @@ final class VisibilityRequests: Feature {
         guard let receipts = change.receipts, let talks = shard.feature(Conversations.self) else { return reply }
         do throws(Refusal) {
             try await talks.receipts.set(receipts == .everyone, of: user, by: writer)
-        } catch  where error.message.code == .unavailable && (change.presence != nil || change.lastSeen != nil) {
+        } catch  where error.message.code == .unavailable && change.hasMoreThanReceipts {
             // The rest has been changed, so for the client the outcome is unknown, even if this part is only refused
             // for now.
             var refusal = error
@@ -141,6 +141,10 @@ final class VisibilityRequests: Feature {
         ServerMessageWriter.ownVisibility(head?.own ?? OwnVisibility(), to: &payload)
         return WebSocketFrame.text(payload)
     }
+}
+
+extension VisibilityChange {
+    fileprivate var hasMoreThanReceipts: Bool { presence != nil || lastSeen != nil || findable != nil }
 }
 
 /// Why a script refuses a change of a policy.

@@ -179,9 +179,9 @@ extension FakePresence {
     // MARK: Visibility
 
     public func setVisibility(
-        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil
+        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil
     ) async throws {
-        try await recordOnline(.setVisibility(presence, lastSeen, receipts: receipts))
+        try await recordOnline(.setVisibility(presence, lastSeen, receipts: receipts, findable: findable))
         guard receipts != .contacts else {
             throw PresenceError(
                 .validationFailed, "receipts must be one of everyone, nobody", field: "visibility.receipts")
@@ -190,6 +190,7 @@ extension FakePresence {
             if let presence { $0.presence = presence }
             if let lastSeen { $0.lastSeen = lastSeen }
             if let receipts { $0.receipts = receipts }
+            if let findable { $0.findable = findable }
         }
     }
 

@@ -149,7 +149,8 @@ extension FakePresence {
         var me = ownUser.value!
         me.visibility = MyAudiences(
             presence: visibility.presence, lastSeen: visibility.lastSeen, receipts: visibility.receipts,
-            contactsCount: visibility.contacts.count, blockedCount: visibility.blocked.count)
+            findable: visibility.findable, contactsCount: visibility.contacts.count,
+            blockedCount: visibility.blocked.count)
         ownUser.send(me)
     }
 }

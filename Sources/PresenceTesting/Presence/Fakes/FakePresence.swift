@@ -24,7 +24,7 @@ public final class FakePresence: PresenceService, @unchecked Sendable {
         case createConversation([String], key: String?)
         case connect, disconnect, enterBackground, enterForeground, reconnectNow, signOut, switchUser, clearCache
         case networkChanged(Bool)
-        case setVisibility(Audience?, Audience?, receipts: Audience?)
+        case setVisibility(Audience?, Audience?, receipts: Audience?, findable: Audience?)
         case visibility
         case addContacts([String])
         case removeContacts([String])

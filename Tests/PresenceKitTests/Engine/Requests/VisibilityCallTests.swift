@@ -41,7 +41,7 @@ import Testing
         let call = bench.call(.readVisibility)
         #expect(bench.bodies == [.getVisibility])
         let id = bench.lastID
-        let visibility = Visibility(presence: .contacts, lastSeen: .nobody, receipts: .nobody)
+        let visibility = Visibility(presence: .contacts, lastSeen: .nobody, receipts: .nobody, findable: .contacts)
         bench.receive(.visibility(id: id, .init(visibility: visibility, contacts: ["a", "b"]), more: true))
         #expect(bench.answer(to: call) == nil)
         bench.receive(.visibility(id: id, .init(visibility: visibility, contacts: ["c"], blocks: ["d"]), more: false))
@@ -49,8 +49,8 @@ import Testing
         #expect(
             mine
                 == MyVisibility(
-                    presence: .contacts, lastSeen: .nobody, receipts: .nobody, contacts: ["a", "b", "c"],
-                    blocked: ["d"]))
+                    presence: .contacts, lastSeen: .nobody, receipts: .nobody, findable: .contacts,
+                    contacts: ["a", "b", "c"], blocked: ["d"]))
     }
 
     @Test mutating func `a reply is lost with its connection`() {

@@ -1,0 +1,57 @@
+import Installation
+import PresenceCore
+import PresenceProtocol
+import WebSockets
+
+/// `GET /v1/server`: what this server has, so that clients need not try. It depends on the configuration alone, and is
+/// made once.
+final class Capabilities: Feature {
+    static let plan = FeaturePlan(name: "capabilities", isOptional: false)
+
+    private unowned let shard: ShardLogic
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        let response = HTTPResponse.json(200, json)
+        registry.route("GET", "/v1/server", for: .everyone) { call in call.respond(response) }
+    }
+
+    /// The features that a server may lack, in this order.
+    private var features: [String] {
+        let hasAccounts = shard.configuration[Accounts.enabled]
+        let all: [(name: String, isOn: Bool)] = [
+            ("accounts", hasAccounts), ("usernames", hasAccounts), ("photos", hasAccounts),
+            ("typing", shard.feature(Typing.self) != nil), ("messages", shard.feature(Messages.self) != nil),
+            ("attachments", hasAttachments), ("notifications", shard.feature(Notifications.self) != nil),
+            ("history", shard.feature(History.self) != nil && shard.configuration[History.enabled]),
+            ("app", shard.feature(App.self) != nil && shard.configuration[App.enabled]),
+        ]
+        return all.filter(\.isOn).map(\.name)
+    }
+
+    private var hasAttachments: Bool {
+        shard.feature(Attachments.self) != nil && shard.configuration[Attachments.enabled]
+    }
+
+    private var json: [UInt8] {
+        let configuration = shard.configuration
+        var json = Array(#"{"version":"#.utf8)
+        JSONWriter.string(ServerVersion.current, to: &json)
+        JSONWriter.key("features", to: &json)
+        Self.list(features, to: &json)
+        json += Array(#","signIn":{"password":\#(configuration[Accounts.enabled])},"push":{"platforms":"#.utf8)
+        let platforms = [("fcm", Push.fcmFile), ("apns", Push.apnsFile)]
+        Self.list(platforms.filter { !configuration[$0.1].isEmpty }.map(\.0), to: &json)
+        json += Array(#"},"limits":{"#.utf8)
+        ServerMessageWriter.limitMembers(shard.connectionLimits, to: &json)
+        if hasAttachments {
+            JSONWriter.member("attachmentBytes", Int64(configuration[Attachments.maxBytes]), to: &json)
+        }
+        return json + Array("}}".utf8)
+    }
+
+    private static func list(_ words: [String], to json: inout [UInt8]) {
+        json += Array("[\(words.map { JSONWriter.encoded($0) }.joined(separator: ","))]".utf8)
+    }
+}
