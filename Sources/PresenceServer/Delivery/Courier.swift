@@ -27,8 +27,8 @@ final class Courier {
     /// Partitions that may have events.
     private var wanted: Set<Int> = []
     private var busy: Set<Int> = []
-    /// Partitions of which something could not be taken, each with the newest entry that was read: later ones are taken all the
-    /// same. With the next renewal of the lease they are looked at from their first entry.
+    /// Partitions of which something could not be taken, each with the newest entry that all queues have: later ones are taken all
+    /// the same. With the next renewal of the lease they are looked at from their first entry.
     private var missed: [Int: String] = [:]
     /// The partitions of which it was logged that they cannot be used, until that may be logged again.
     private var complaints: (partitions: Set<Int>, until: Milliseconds) = ([], 0)
@@ -82,7 +82,7 @@ final class Courier {
         isLeaving = true
         guard isCourier else { return }
         stop()
-        shard.tasks.run { [self] in _ = try? await ask(for: 0) }
+        shard.tasks.run { [self] in _ = try? await runLeadCourier(for: 0) }
     }
 
     /// Logs that Redis refuses what is needed of a partition: at most once a minute for each, and for some of many.
@@ -107,14 +107,14 @@ final class Courier {
         isAsking = true
         shard.tasks.run { [self, shard] in
             let asked = shard.clock.now
-            let reply = try? await ask(for: Self.lease)
+            let reply = try? await runLeadCourier(for: Self.lease)
             isAsking = false
             guard shard.link.isLive, !isLeaving, let reply else { return }
             if reply.word == "OK" { lead(since: asked) } else { stop() }
         }
     }
 
-    private func ask(for lease: Milliseconds) async throws(RedisFailure) -> ScriptReply {
+    private func runLeadCourier(for lease: Milliseconds) async throws(RedisFailure) -> ScriptReply {
         let keys = shard.partitions.keys(0)
         return try await shard.reply(
             to: ScriptCall(.leadCourier, in: keys, ["courier": keys.courier], ["lease": lease]))
@@ -177,7 +177,12 @@ final class Courier {
             let entries = try await shard.command(words).array ?? []
             guard !entries.isEmpty, isCourier else { return }
             let newest = entries.last?.array?.first?.string ?? "0-0"
-            let staying = await hand(entries.compactMap { OfferedEvent($0) }, entries.count, newest, of: partition)
+            let events = entries.compactMap { OfferedEvent($0) }
+            guard let staying = await hand(events, entries.count, newest, of: partition) else {
+                // A queue ignores entries older than its newest: it must have these before newer ones.
+                missed[partition] = before
+                return
+            }
             if staying.isEmpty, before == "0-0" {
                 // Up to the newest, inclusive.
                 _ = try await shard.command(["XTRIM", key, "MINID", Self.after(newest)])
@@ -200,10 +205,10 @@ final class Courier {
     }
 
     /// - Parameter count: Of the entries, some of which may be damaged.
-    /// - Returns: The entries of events that not all queues and consumers have.
+    /// - Returns: The entries of events that not all consumers have; `nil` if not all queues have them.
     private func hand(
         _ events: [OfferedEvent], _ count: Int, _ newest: String, of partition: Int
-    ) async -> Set<String> {
+    ) async -> Set<String>? {
         // An event "lost" stands for one that no receiver gets.
         let whole = events.filter { $0.type != "lost" }
         let told = whole.compactMap { event in event.body.map { (event: event, body: $0) } }
@@ -211,7 +216,7 @@ final class Courier {
             shard.log("damaged record", ["what": "an offered event"], level: .error)
         }
         let lost = events.reduce(0) { $0 + $1.lost }
-        var staying: Set<String> = []
+        var (staying, isQueued): (Set<String>, Bool) = ([], true)
         await shard.tasks.each(queues, window: max(1, queues.count)) { queue in
             let entries = told.filter { queue.receiver.events.contains($0.event.type) }.flatMap {
                 queue.receiver.entries(of: $0.event, body: $0.body, partition: partition)
@@ -219,12 +224,12 @@ final class Courier {
             // A receiver that wants none of these has nothing to remember.
             guard !entries.isEmpty || lost > 0 else { return }
             if await !queue.add(entries, newest: newest, lost: lost, of: partition) {
-                staying.formUnion(events.map(\.entry))
+                isQueued = false
             }
         }
         await shard.tasks.each(consumers, window: max(1, consumers.count)) { consume in
             staying.formUnion(await consume(events, partition).map(\.entry))
         }
-        return staying
+        return isQueued ? staying : nil
     }
 }
