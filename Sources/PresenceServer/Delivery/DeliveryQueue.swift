@@ -145,10 +145,11 @@ final class DeliveryQueue {
         let pause = rest.until - shard.clock.now
         guard pause <= 0 else { return schedule(after: pause) }
         let subjects = Set((left ?? [:]).values)
-        if let subject = looks.subject(where: { held.isFree($0) && !subjects.contains($0) }) {
+        // Each look takes events of its subject, or the next one continues behind the rows that it has read.
+        while let subject = looks.subject(where: { held.isFree($0) && !subjects.contains($0) }),
             await take(of: subject)
-        }
-        await take(except: subjects)
+        {}
+        _ = await take(except: subjects)
     }
 
     /// Events of an earlier server: for as long as it has them, their subjects wait.
@@ -182,10 +183,11 @@ final class DeliveryQueue {
     /// - Parameters:
     ///   - subject: The one of which events are taken; `nil`: all others.
     ///   - others: Subjects of an earlier server's events.
-    private func take(of subject: String? = nil, except others: Set<String> = []) async {
+    /// - Returns: Whether the queue was looked at.
+    private func take(of subject: String? = nil, except others: Set<String> = []) async -> Bool {
         let free = min(receiver.mostAtATime - held.calls, Self.most.count - held.count)
         let bytes = Self.most.bytes - held.bytes
-        guard isOn, free > 0, bytes > 0 else { return }
+        guard isOn, free > 0, bytes > 0 else { return false }
         let excepted = subject == nil ? others.union(held.closed).union(looks.subjects) : []
         let (now, row) = (shard.clock.now, looks.begin(of: subject))
         let reply: ScriptReply
@@ -199,16 +201,19 @@ final class DeliveryQueue {
                 ], each: Array(excepted))
         } catch {
             looks.ended(of: subject, before: row, isAll: false, passing: [:])
-            return schedule(after: error.isLasting ? Self.pauseOfDamage : Self.retry)
+            schedule(after: error.isLasting ? Self.pauseOfDamage : Self.retry)
+            return false
         }
         if isOn { (isOff, waiting) = (reply.word == "OFF", Int(reply[0].int ?? 0)) }
         guard let taken = QueueTaken(reply) else {
-            return looks.ended(of: subject, before: row, isAll: false, passing: [:])
+            looks.ended(of: subject, before: row, isAll: false, passing: [:])
+            return false
         }
         looks.ended(of: subject, before: taken.end, isAll: taken.isAll, passing: taken.passed)
         for (id, due, value) in taken.events { take(id, due, value, at: now) }
-        guard subject == nil, let wait = taken.wait else { return }
+        guard subject == nil, let wait = taken.wait else { return true }
         if wait > 0 { schedule(after: wait) } else { isWanted = true }
+        return true
     }
 
     private func take(_ id: String, _ due: Int64, _ value: [UInt8], at now: Milliseconds) {

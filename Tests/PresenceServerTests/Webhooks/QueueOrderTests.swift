@@ -38,6 +38,15 @@ import Testing
         #expect(bench.called("first") == first && bench.called("second") == second)
     }
 
+    @Test func `subjects whose calls end together get their next events together`() throws {
+        let bench = try QueueBench()
+        let subjects = (0..<10).map { "s\($0)" }
+        // Each subject has nine events, one more than it may hold. The call for the last one hangs.
+        bench.answer = { (Int($0.id.suffix(5))! > 80 ? 14_000 : 100, .taken) }
+        for _ in 1...9 { try bench.add(subjects) }
+        try bench.world.run(until: "all are called", within: 2_000) { bench.calls.count == 90 }
+    }
+
     @Test func `a later event does not pass earlier ones that are on their way back to the queue`() throws {
         let bench = try QueueBench()
         bench.answer = { ($0.id == "slow-00001" ? 6_000 : 1, .taken) }
