@@ -493,6 +493,11 @@ static const unsigned char queue_take_bytes[] = {
 };
 ASSET(queue_take)
 
+static const unsigned char queue_left_bytes[] = {
+#embed "../PresenceServer/Delivery/Scripts/queue-left.lua"
+};
+ASSET(queue_left)
+
 static const unsigned char queue_settle_bytes[] = {
 #embed "../PresenceServer/Delivery/Scripts/queue-settle.lua"
 };

@@ -181,7 +181,8 @@ extension Script {
     fileprivate var publishes: Bool {
         switch self {
         case .join, .renew, .sweep, .fence, .conversation, .reserve, .joining, .enroll, .receipts, .receiptsPage,
-            .messages, .catchUp, .logPage, .leadCourier, .queueAdd, .queueTake, .queueSettle,
+            .messages, .catchUp, .logPage, .leadCourier, .queueAdd, .queueTake, .queueLeft,
+            .queueSettle,
             .takeMail, .settleMail:
             false
         default: true

@@ -63,8 +63,6 @@ extension SimulatedShard: Store {
         resubscribe()
     }
 
-    // MARK: Commands
-
     /// Commands of a lane arrive in their order, and so do their replies.
     private func send(
         _ lane: StoreLane, about key: String, _ reply: @escaping StoreReply,
@@ -74,7 +72,9 @@ extension SimulatedShard: Store {
         guard lanes[lane]?.isUp == true else {
             return world.after(0) { [weak self] in self?.input { _ in reply(.failure(.disconnected(sent: false))) } }
         }
-        let command = SimulatedLane.Command(sentAt: world.now, life: world.redis.life, reply: reply, run: run)
+        let command = SimulatedLane.Command(
+            sentAt: world.now, life: world.redis.life, reply: reply,
+            run: { [unowned self] in refusal(key).map(Result.failure) ?? run($0) })
         let arrival = max(lanes[lane]!.lastArrival, world.now + world.wayThrough(), lanes[lane]!.heldUntil)
         lanes[lane]!.lastArrival = arrival
         lanes[lane]!.pending.append(command)

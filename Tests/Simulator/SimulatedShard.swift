@@ -33,6 +33,8 @@ final class SimulatedShard {
     var lanes: [StoreLane: SimulatedLane] = [.commands: .init(), .lease: .init()]
     /// Commands for these keys do not arrive, as if the keys were on a master of a cluster that does not answer.
     var isUnreachable: (_ key: String) -> Bool = { _ in false }
+    /// Redis refuses commands for these keys, as if the keys were on a master of a cluster that refuses all.
+    var refusal: (_ key: String) -> RedisFailure? = { _ in nil }
     var subscription = SimulatedSubscription()
     let channels: [String: Int]
 

@@ -198,6 +198,7 @@ struct asset asset_lead_courier(void);
 struct asset asset_queue_add(void);
 struct asset asset_queue_lib(void);
 struct asset asset_queue_take(void);
+struct asset asset_queue_left(void);
 struct asset asset_queue_settle(void);
 
 // Notifications

@@ -23,6 +23,9 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// - Parameter done: Called once, also if the step was abandoned; with the failure if Redis could not complete it now.
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void)
 
+    /// The server stops, and can still write to Redis.
+    func drain()
+
     /// `connected` was sent to a client: first messages follow now.
     func sessionGreeted(_ session: Session)
 
@@ -46,6 +49,7 @@ package protocol Feature: AnyObject, SendableMetatype {
 }
 
 extension Feature {
+    package func drain() {}
     package func sessionGreeted(_ session: Session) {}
     package func activityChanged(_ session: Session) {}
     package func sessionEnded(_ session: Session) {}

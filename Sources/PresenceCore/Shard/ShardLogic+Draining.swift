@@ -16,6 +16,7 @@ extension ShardLogic {
     /// duration closes the connections one by one; the others continue meanwhile.
     package func drain() {
         isDraining = true
+        for feature in features { feature.drain() }
         let leaving = watchers.connections.compactMap { $0 }
         for (index, connection) in leaving.enumerated() {
             func part(of whole: Milliseconds) -> Milliseconds {

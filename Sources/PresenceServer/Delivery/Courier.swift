@@ -16,8 +16,8 @@ final class Courier {
     private var due: DeadlineKind!
     private(set) var isCourier = false
     /// The work of features with events beside receivers. Each gets every event of a partition at least once, before it leaves the
-    /// partition, and returns whether it has what it needs.
-    var consumers: [(_ events: [OfferedEvent], _ partition: Int) async -> Bool] = []
+    /// partition, and returns those that it must get again.
+    var consumers: [(_ events: [OfferedEvent], _ partition: Int) async -> [OfferedEvent]] = []
     /// This server has become the courier, or still is.
     var onRound: () -> Void = {}
     /// By this shard's clock: no other server is the courier before.
@@ -27,8 +27,13 @@ final class Courier {
     /// Partitions that may have events.
     private var wanted: Set<Int> = []
     private var busy: Set<Int> = []
-    /// Partitions of which something could not be taken; they are looked at with the next renewal of the lease.
-    private var missed: Set<Int> = []
+    /// Partitions of which something could not be taken, each with the newest entry that all queues have: later ones are taken all
+    /// the same. With the next renewal of the lease they are looked at from their first entry.
+    private var missed: [Int: String] = [:]
+    /// The partitions of which it was logged that they cannot be used, until that may be logged again.
+    private var complaints: (partitions: Set<Int>, until: Milliseconds) = ([], 0)
+    /// Whether the server stops.
+    private var isLeaving = false
 
     private static let lease: Milliseconds = 10_000
     private static let pause: Milliseconds = 3_000
@@ -37,6 +42,7 @@ final class Courier {
     private static let window = 8
     /// Entries of one page; a message with its earlier texts may have some 100 KiB, and `push.due` some 40.
     private static let page = 50
+    private static let mostComplaints = 8
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
@@ -67,8 +73,26 @@ final class Courier {
     func stop() {
         if isCourier { follow(false) }
         isCourier = false
-        (wanted, missed) = ([], [])
+        (wanted, missed) = ([], [:])
         for queue in queues { queue.stop() }
+    }
+
+    /// The server stops: another one may be the courier at once.
+    func leave() {
+        isLeaving = true
+        guard isCourier else { return }
+        stop()
+        shard.tasks.run { [self] in _ = try? await runLeadCourier(for: 0) }
+    }
+
+    /// Logs that Redis refuses what is needed of a partition: at most once a minute for each, and for some of many.
+    func complain(of partition: Int, _ failure: RedisFailure) {
+        if shard.clock.now >= complaints.until { complaints = ([], shard.clock.now + 60_000) }
+        guard failure.code != nil, complaints.partitions.count < Self.mostComplaints,
+            complaints.partitions.insert(partition).inserted
+        else { return }
+        shard.log(
+            "partition cannot be used", ["partition": "\(partition)", "reason": "\(failure)"], level: .warning)
     }
 
     private func schedule(after wait: Milliseconds) {
@@ -76,19 +100,24 @@ final class Courier {
     }
 
     private func lead() {
-        guard shard.link.isLive else { return }
+        guard shard.link.isLive, !isLeaving else { return }
         schedule(after: Self.pause)
         if isCourier, shard.clock.now >= leadsUntil { stop() }
         guard !isAsking else { return }
         isAsking = true
         shard.tasks.run { [self, shard] in
-            let (keys, asked) = (shard.partitions.keys(0), shard.clock.now)
-            let call = ScriptCall(.leadCourier, in: keys, ["courier": keys.courier], ["lease": Self.lease])
-            let reply = try? await shard.reply(to: call)
+            let asked = shard.clock.now
+            let reply = try? await runLeadCourier(for: Self.lease)
             isAsking = false
-            guard shard.link.isLive, let reply else { return }
+            guard shard.link.isLive, !isLeaving, let reply else { return }
             if reply.word == "OK" { lead(since: asked) } else { stop() }
         }
+    }
+
+    private func runLeadCourier(for lease: Milliseconds) async throws(RedisFailure) -> ScriptReply {
+        let keys = shard.partitions.keys(0)
+        return try await shard.reply(
+            to: ScriptCall(.leadCourier, in: keys, ["courier": keys.courier], ["lease": lease]))
     }
 
     private func lead(since asked: Milliseconds) {
@@ -97,8 +126,8 @@ final class Courier {
         isCourier = true
         if began { follow(true) }
         let missed = missed
-        self.missed = []
-        for partition in missed { scan(partition) }
+        self.missed = [:]
+        for partition in missed.keys { scan(partition) }
         guard began || shard.clock.now >= nextRound else { return }
         nextRound = shard.clock.now + Self.round
         for partition in 0..<shard.partitions.count { scan(partition) }
@@ -142,20 +171,31 @@ final class Courier {
     /// Takes a page of a partition's events: they are in all queues before they leave the partition.
     private func take(from partition: Int, on shard: ShardLogic) async {
         let key = shard.partitions.keys(partition).offers
-        guard let entries = try? await shard.command(["XRANGE", key, "-", "+", "COUNT", String(Self.page)]).array else {
-            missed.insert(partition)
-            return
+        let before = missed[partition] ?? "0-0"
+        do throws(RedisFailure) {
+            let words = ["XRANGE", key, "(" + before, "+", "COUNT", String(Self.page)]
+            let entries = try await shard.command(words).array ?? []
+            guard !entries.isEmpty, isCourier else { return }
+            let newest = entries.last?.array?.first?.string ?? "0-0"
+            let events = entries.compactMap { OfferedEvent($0) }
+            guard let staying = await hand(events, entries.count, newest, of: partition) else {
+                // A queue ignores entries older than its newest: it must have these before newer ones.
+                missed[partition] = before
+                return
+            }
+            if staying.isEmpty, before == "0-0" {
+                // Up to the newest, inclusive.
+                _ = try await shard.command(["XTRIM", key, "MINID", Self.after(newest)])
+            } else {
+                missed[partition] = newest
+                let ids = entries.compactMap { $0.array?.first?.string }.filter { !staying.contains($0) }
+                if !ids.isEmpty { _ = try await shard.command(["XDEL", key] + ids) }
+            }
+            if entries.count == Self.page { wanted.insert(partition) }
+        } catch {
+            missed[partition] = before
+            complain(of: partition, error)
         }
-        guard !entries.isEmpty, isCourier else { return }
-        let newest = entries.last?.array?.first?.string ?? "0-0"
-        guard await hand(entries.compactMap { OfferedEvent($0) }, entries.count, newest, of: partition),
-            // Up to the newest, inclusive.
-            (try? await shard.command(["XTRIM", key, "MINID", Self.after(newest)])) != nil
-        else {
-            missed.insert(partition)
-            return
-        }
-        if entries.count == Self.page { wanted.insert(partition) }
     }
 
     /// The id after that of a stream's entry.
@@ -165,8 +205,10 @@ final class Courier {
     }
 
     /// - Parameter count: Of the entries, some of which may be damaged.
-    /// - Returns: Whether all queues and consumers have them.
-    private func hand(_ events: [OfferedEvent], _ count: Int, _ newest: String, of partition: Int) async -> Bool {
+    /// - Returns: The entries of events that not all consumers have; `nil` if not all queues have them.
+    private func hand(
+        _ events: [OfferedEvent], _ count: Int, _ newest: String, of partition: Int
+    ) async -> Set<String>? {
         // An event "lost" stands for one that no receiver gets.
         let whole = events.filter { $0.type != "lost" }
         let told = whole.compactMap { event in event.body.map { (event: event, body: $0) } }
@@ -174,18 +216,20 @@ final class Courier {
             shard.log("damaged record", ["what": "an offered event"], level: .error)
         }
         let lost = events.reduce(0) { $0 + $1.lost }
-        var isDone = true
+        var (staying, isQueued): (Set<String>, Bool) = ([], true)
         await shard.tasks.each(queues, window: max(1, queues.count)) { queue in
             let entries = told.filter { queue.receiver.events.contains($0.event.type) }.flatMap {
                 queue.receiver.entries(of: $0.event, body: $0.body, partition: partition)
             }
             // A receiver that wants none of these has nothing to remember.
             guard !entries.isEmpty || lost > 0 else { return }
-            if await !queue.add(entries, newest: newest, lost: lost, of: partition) { isDone = false }
+            if await !queue.add(entries, newest: newest, lost: lost, of: partition) {
+                isQueued = false
+            }
         }
         await shard.tasks.each(consumers, window: max(1, consumers.count)) { consume in
-            if await !consume(events, partition) { isDone = false }
+            staying.formUnion(await consume(events, partition).map(\.entry))
         }
-        return isDone
+        return isQueued ? staying : nil
     }
 }

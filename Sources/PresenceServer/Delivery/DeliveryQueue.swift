@@ -5,40 +5,49 @@ import Redis
 /// The events that wait for one receiver, in Redis, and the calls that the courier's server makes for them.
 ///
 /// Each call is on its own: a slow one delays only the later events of its subject, which are sent in their order. An event that was
-/// taken is leased: no other server gets it for ``lease``, and after that any does.
+/// taken is leased: no other server gets it for ``lease``, and after that any does. A new courier sends no later event of a subject
+/// while an earlier server has one of it.
 final class DeliveryQueue {
     let receiver: any EventReceiver
-    private unowned let shard: ShardLogic
+    unowned let shard: ShardLogic
     private let partition: PartitionKeys
     private let deadline: DeadlineKind
     private let place: UInt64
-    private let counters: QueueCounters
+    let counters: QueueCounters
     /// Makes a call. Tests put another in its place.
     var send: (QueuedEvent, Timestamp) async -> DeliveryOutcome?
-    private var isOn = false
+    private(set) var isOn = false
     private var isWorking = false
     /// More may have come meanwhile.
     private var isWanted = false
-    /// By subject, for which a call is under way: the events behind it.
-    private var behind: [String: [TakenEvent]] = [:]
-    /// Events that were taken and are not settled, and their bytes.
-    private var held = (count: 0, bytes: 0)
+    var held = HeldEvents()
+    private var looks = QueueLooks()
+    /// Events that an earlier server has, by id with their subjects; `nil`: not read yet.
+    private var left: [String: String]?
+    /// When they are read again.
+    private var leftAt: Milliseconds = 0
     /// Outcomes that Redis does not have yet.
     private var unsettled: [QueueSettlement] = []
-    private var rest = ReceiverRest()
+    var rest = ReceiverRest()
     /// When the next deadline that counts comes; `.max` if there is none.
     private var scheduled: Milliseconds = .max
     private(set) var waiting = 0
     private(set) var isOff = false
 
     private static let most = (count: 1_000, bytes: 4 * 1_024 * 1_024)
+    /// Rows of one look; each costs Redis some 2 µs.
+    private static let rows = 500
+    /// Rows in which leases of an earlier server are looked for.
+    private static let mostLeft = 2_000
     private static let settlePause: Milliseconds = 200
     private static let retry: Milliseconds = 1_000
     private static let pauseOfDamage: Milliseconds = 60_000
     /// Longer than an event is held: `longest`, and 15 s of its call.
     private static let lease: Milliseconds = 30_000
     /// ms since an event was taken, after which its call does not begin.
-    private static let longest: Milliseconds = 5_000
+    static let longest: Milliseconds = 5_000
+    /// ms until an event is tried whose user's partition cannot be used.
+    static let pauseOfPartition: Milliseconds = 3_000
 
     init(
         _ shard: ShardLogic, _ receiver: any EventReceiver, _ deadline: DeadlineKind, place: UInt64,
@@ -51,21 +60,24 @@ final class DeliveryQueue {
         send = { await receiver.send($0, at: $1) }
     }
 
-    /// This server is the courier.
+    /// This server is the courier. Comes again now and then: rows that a stepped clock has hidden from the looks are found.
     func start() {
         isOn = true
+        looks.restart()
         wake()
     }
 
-    /// It is not any more: events that are not under way are left to their leases.
+    /// It is not any more. Events that are not being sent are given back, if Redis can be reached; otherwise their leases end.
     func stop() {
         isOn = false
-        (waiting, isOff, rest) = (0, false, ReceiverRest())
-        forgetOutcomes()
+        (waiting, isOff, rest, left) = (0, false, ReceiverRest(), nil)
+        looks.restart()
+        for taken in held.takeWaiting() { giveBack(taken) }
+        wake()
     }
 
     private func forgetOutcomes() {
-        held.count -= unsettled.count
+        held.remove(unsettled)
         unsettled = []
     }
 
@@ -93,6 +105,8 @@ final class DeliveryQueue {
             "url": receiver.url, "partition": partition, "newestEntry": newest,
             "most": receiver.mostWaiting(shard.configuration), "lost": lost, "named": receiver.needsDropped,
         ]
+        // Before: looks that begin later run later in Redis, too.
+        for event in events { looks.added(due: Double(event.at), of: event.subject) }
         do throws(RedisFailure) {
             let reply = try await run(.queueAdd, arguments, each: rows)
             counters.dropped.value += Int(reply[0].int ?? 0)
@@ -111,7 +125,7 @@ final class DeliveryQueue {
 
     // MARK: Taking and settling
 
-    private func wake() {
+    func wake() {
         isWanted = true
         guard !isWorking else { return }
         isWorking = true
@@ -127,40 +141,109 @@ final class DeliveryQueue {
 
     /// Settles ended events, then takes as many as there are free calls.
     private func work() async {
-        guard await settle(), isOn else { return }
+        guard await settle(), isOn, await findLeft(), isOn else { return }
         let pause = rest.until - shard.clock.now
         guard pause <= 0 else { return schedule(after: pause) }
-        let free = min(receiver.mostAtATime - behind.count, Self.most.count - held.count)
-        let bytes = Self.most.bytes - held.bytes
-        if free > 0, bytes > 0 { await take(free, bytes) }
+        let subjects = Set((left ?? [:]).values)
+        // Each look takes events of its subject, or the next one continues behind the rows that it has read.
+        while let subject = looks.subject(where: { held.isFree($0) && !subjects.contains($0) }),
+            await take(of: subject)
+        {}
+        _ = await take(except: subjects)
     }
 
-    private func take(_ most: Int, _ bytes: Int) async {
-        let now = shard.clock.now
+    /// Events of an earlier server: for as long as it has them, their subjects wait.
+    ///
+    /// - Returns: Whether they are known.
+    private func findLeft() async -> Bool {
+        guard left.map({ !$0.isEmpty && shard.clock.now >= leftAt }) ?? true else { return true }
+        let before = left ?? [:]
         let reply: ScriptReply
         do throws(RedisFailure) {
-            reply = try await run(.queueTake, ["most": most, "mostBytes": bytes, "lease": Self.lease])
+            reply = try await run(.queueLeft, ["lease": Self.lease, "rows": Self.mostLeft], each: Array(before.keys))
         } catch {
-            return schedule(after: error.isLasting ? Self.pauseOfDamage : Self.retry)
+            schedule(after: error.isLasting ? Self.pauseOfDamage : Self.retry)
+            return false
         }
-        guard isOn else { return }
-        isOff = reply.word == "OFF"
-        waiting = Int(reply[0].int ?? 0)
-        guard !isOff else { return }
-        for place in stride(from: 2, to: reply.count - 2, by: 3) {
-            guard let id = reply[place].string else { continue }
-            held.count += 1
-            if let event = QueuedEvent(id: id, reply[place + 2].bytes ?? []) {
-                begin(TakenEvent(event: event, due: reply[place + 1].int ?? 0, takenAt: now))
-            } else {
-                // No server has written it: it would come again for ever.
-                shard.recordDamage("webhook", of: receiver.id)
-                unsettled.append(QueueSettlement(id: id, outcome: .givenUp, reason: "damaged record"))
-                isWanted = true
-            }
+        guard isOn else { return false }
+        var found: [String: String] = [:]
+        for place in stride(from: 0, to: reply.count - 1, by: 2) {
+            guard let id = reply[place].string, !held.contains(id) else { continue }
+            found[id] = reply[place + 1].string
         }
-        guard let wait = reply[1].int else { return }
+        left = found
+        // Their subjects may have events anywhere.
+        if found.count < before.count { looks.restart() }
+        guard !found.isEmpty else { return true }
+        leftAt = shard.clock.now + Self.retry
+        schedule(after: Self.retry)
+        return true
+    }
+
+    /// - Parameters:
+    ///   - subject: The one of which events are taken; `nil`: all others.
+    ///   - others: Subjects of an earlier server's events.
+    /// - Returns: Whether the queue was looked at.
+    private func take(of subject: String? = nil, except others: Set<String> = []) async -> Bool {
+        let free = min(receiver.mostAtATime - held.calls, Self.most.count - held.count)
+        let bytes = Self.most.bytes - held.bytes
+        guard isOn, free > 0, bytes > 0 else { return false }
+        let excepted = subject == nil ? others.union(held.closed).union(looks.subjects) : []
+        let (now, row) = (shard.clock.now, looks.begin(of: subject))
+        let reply: ScriptReply
+        do throws(RedisFailure) {
+            reply = try await run(
+                .queueTake,
+                [
+                    "most": subject == nil ? free : HeldEvents.mostOfSubject, "mostOfSubject": HeldEvents.mostOfSubject,
+                    "mostBytes": bytes, "lease": Self.lease, "rows": Self.rows, "only": subject ?? "",
+                    "due": String(row.due), "id": row.id,
+                ], each: Array(excepted))
+        } catch {
+            looks.ended(of: subject, before: row, isAll: false, passing: [:])
+            schedule(after: error.isLasting ? Self.pauseOfDamage : Self.retry)
+            return false
+        }
+        if isOn { (isOff, waiting) = (reply.word == "OFF", Int(reply[0].int ?? 0)) }
+        guard let taken = QueueTaken(reply) else {
+            looks.ended(of: subject, before: row, isAll: false, passing: [:])
+            return false
+        }
+        looks.ended(of: subject, before: taken.end, isAll: taken.isAll, passing: taken.passed)
+        for (id, due, value) in taken.events { take(id, due, value, at: now) }
+        guard subject == nil, let wait = taken.wait else { return true }
         if wait > 0 { schedule(after: wait) } else { isWanted = true }
+        return true
+    }
+
+    private func take(_ id: String, _ due: Int64, _ value: [UInt8], at now: Milliseconds) {
+        // The lease of an event that is still held has ended: it has a new one.
+        guard !held.contains(id) else { return }
+        guard let event = QueuedEvent(id: id, value) else {
+            // No server has written it: it would come again for ever.
+            shard.recordDamage("webhook", of: receiver.id)
+            held.add(damaged: id)
+            return record(QueueSettlement(id: id, outcome: .givenUp, reason: "damaged record"))
+        }
+        let taken = TakenEvent(event: event, due: due, takenAt: now)
+        switch held.add(taken, isOpen: isOn) {
+        case .first: begin(taken)
+        case .behind: break
+        case .returned: giveBack(taken)
+        }
+    }
+
+    /// Redis gets this outcome.
+    func record(_ settlement: QueueSettlement) {
+        unsettled.append(settlement)
+        isWanted = true
+    }
+
+    /// An event was not tried, and is due as before.
+    func giveBack(_ taken: TakenEvent) {
+        let (id, subject) = (taken.event.id, taken.event.subject)
+        held.giveBack(taken)
+        record(QueueSettlement(id: id, outcome: .again, when: taken.due, returned: subject))
     }
 
     /// Redis gets outcomes until it takes them: else an event that was sent would be sent once more after its lease.
@@ -181,7 +264,8 @@ final class DeliveryQueue {
             schedule(after: error.isLasting ? Self.pauseOfDamage : Self.settlePause)
             return false
         }
-        held.count -= batch.count
+        held.remove(batch)
+        for row in batch where row.returned != nil { looks.added(due: Double(row.when), of: row.returned) }
         let reasons = Set(batch.map(\.shownReason)).subtracting([""])
         if !reasons.isEmpty {
             let why = reasons.sorted().joined(separator: ", ")
@@ -201,97 +285,6 @@ final class DeliveryQueue {
         } catch {
             if error.isLasting { shard.recordDamage("webhook", of: receiver.id) }
             throw error
-        }
-    }
-
-    // MARK: Calling
-
-    /// Calls now, or after the events before it of the same subject.
-    private func begin(_ taken: TakenEvent) {
-        let subject = taken.event.subject
-        held.bytes += taken.event.body.count
-        guard behind[subject] == nil else {
-            behind[subject]?.append(taken)
-            return
-        }
-        behind[subject] = []
-        shard.tasks.run { [self, shard] in
-            var next: TakenEvent? = taken
-            while let taken = next {
-                await deliver(taken, on: shard)
-                held.bytes -= taken.event.body.count
-                next = behind[subject]?.isEmpty == false ? behind[subject]?.removeFirst() : nil
-            }
-            behind[subject] = nil
-            if behind.isEmpty { rest.isIdle() }
-            wake()
-        }
-    }
-
-    private func deliver(_ taken: TakenEvent, on shard: ShardLogic) async {
-        let (event, began) = (taken.event, shard.clock.now)
-        guard isOn else {
-            held.count -= 1
-            return
-        }
-        // With a receiver so slow, the leases of a subject's events would end before they are sent.
-        guard began - taken.takenAt < Self.longest, began >= rest.until else { return giveBack(taken) }
-        let current: QueuedEvent?
-        do throws(RedisFailure) {
-            current = try await receiver.current(event)
-        } catch {
-            rest.isStuck(at: shard.clock.now)
-            return giveBack(taken)
-        }
-        guard let current else { return await giveUp(taken, nil) }
-        let outcome = await send(current, shard.clock.redisNow)
-        await record(outcome, of: taken, since: began)
-        wake()
-    }
-
-    /// It was not tried, and is due as before.
-    private func giveBack(_ taken: TakenEvent) {
-        unsettled.append(QueueSettlement(id: taken.event.id, outcome: .again, when: taken.due))
-    }
-
-    private func giveUp(_ taken: TakenEvent, _ reason: String?) async {
-        guard await receiver.giveUp([taken.event]) else {
-            rest.isStuck(at: shard.clock.now)
-            return giveBack(taken)
-        }
-        unsettled.append(QueueSettlement(id: taken.event.id, outcome: .givenUp, reason: reason ?? ""))
-    }
-
-    private func record(_ outcome: DeliveryOutcome?, of taken: TakenEvent, since began: Milliseconds) async {
-        let (event, now) = (taken.event, shard.clock.now)
-        switch outcome {
-        case .taken?:
-            counters.sent.value += 1
-            rest.isAnswered(at: now)
-            unsettled.append(QueueSettlement(id: event.id, outcome: .taken))
-        case .refused(let reason)?:
-            counters.givenUp.value += 1
-            rest.isAnswered(at: now)
-            await giveUp(taken, reason)
-        case .gone(let time)?:
-            rest.isAnswered(at: now)
-            await receiver.isGone(event, since: time)
-            await giveUp(taken, nil)
-        case .unwanted?:
-            rest.hasFailed(event.subject, since: began, asked: 0, isOfAll: receiver.pausesForAll, at: now)
-            unsettled.append(QueueSettlement(id: event.id, outcome: .unwanted, reason: "status 410"))
-        case .failed(let reason, let asked)?:
-            counters.failed.value += 1
-            rest.hasFailed(event.subject, since: began, asked: asked, isOfAll: receiver.pausesForAll, at: now)
-            let spread = Double.random(in: -1...1, using: &shard.random)
-            guard let pause = receiver.pause(after: event.tries + 1, asked: asked, spread: spread) else {
-                counters.givenUp.value += 1
-                return await giveUp(taken, reason)
-            }
-            unsettled.append(QueueSettlement(id: event.id, outcome: .failed, when: pause, reason: reason))
-        case nil:
-            rest.isStuck(at: now)
-            giveBack(taken)
         }
     }
 }

@@ -9,9 +9,10 @@ extension Script {
     static let leadCourier = Script("lead-courier", asset_lead_courier())
     static let queueAdd = Script("queue-add", asset_queue_add())
     static let queueTake = Script("queue-take", asset_queue_take(), library: queueLibrary)
+    static let queueLeft = Script("queue-left", asset_queue_left(), library: queueLibrary)
     static let queueSettle = Script("queue-settle", asset_queue_settle(), library: queueLibrary)
 
-    static let delivery: [Script] = [.leadCourier, .queueAdd, .queueTake, .queueSettle]
+    static let delivery: [Script] = [.leadCourier, .queueAdd, .queueTake, .queueLeft, .queueSettle]
 }
 
 /// The keys of deliveries. README.md beside this file has the contents of each.

@@ -29,6 +29,8 @@ final class EventDelivery: Feature {
 
     func register(in registry: inout Registry) { courier?.register(in: &registry) }
 
+    func drain() { courier?.leave() }
+
     func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
         switch step {
         case .live: courier?.start()

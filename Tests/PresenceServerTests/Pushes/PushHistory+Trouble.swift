@@ -9,7 +9,7 @@ import Redis
 extension PushHistory {
     private static let scripts: Set<Script> = [
         .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
-        .queueAdd, .queueTake, .queueSettle, .leadCourier,
+        .queueAdd, .queueTake, .queueLeft, .queueSettle, .leadCourier,
     ]
 
     func answer(_ call: QueuedEvent) -> DeliveryOutcome? {

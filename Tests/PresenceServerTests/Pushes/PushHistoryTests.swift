@@ -1,3 +1,4 @@
+import PresenceProtocol
 import Testing
 
 @testable import PresenceCore
@@ -24,6 +25,23 @@ import Testing
         let scripts = Script.push + Script.notificationScripts
         let fault = try await DrawnHistories<PushHistory>.find(mistake, in: scripts, count: Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
+    }
+
+    @Test(arguments: [false, true]) func `pushes are compared in their order, also where a step blurs their times`(
+        isRead: Bool
+    ) {
+        var past = PushPast()
+        past.sent["bobs"] = [1_000, 2_000]
+        // The second push comes after a step of Redis' clock, which moves where its seconds begin.
+        for (seq, at, id) in [(1, 10_000, "msg_1"), (2, 9_570, "msg_2")] as [(Int, Timestamp, String)] {
+            let body = """
+                {"timestamp":"1970-01-01T00:00:00Z","data":{"user":"bob","conversation":"bobs","text":"bobs:\(seq)"}}
+                """
+            past.record(Array(body.utf8), id: id) { $0 + at }
+        }
+        if isRead { past.add(PushPast.Mark(at: 10_100, seq: 1, sent: 2), isRead: true, of: "bob", in: "bobs") }
+        let fault = PushRules(past, isCalm: true, stepsBack: true).fault(at: 200_000)
+        #expect(fault?.contains("was told of 1 at 10000 and of 2 at 9570") == (isRead ? nil : true), "\(fault ?? "")")
     }
 
     static let mistakes: [ScriptMistake] = [

@@ -59,7 +59,7 @@ extension ScriptKeyTests {
         run(.pushCheck, [own.devices(bob), own.grants(bob), own.user(bob)], ["fcm", "1000", "\"second\""])
         _ = try world.redis.command(["ZADD", own.push, "1", "bob \(made)"]).get()
         run(
-            .pushLater, [own.shards, own.floor, own.push, own.pushed(bob)],
+            .pushLater, [own.shards, own.floor, own.push, own.pushed(bob), own.sessions(bob)],
             [
                 own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0",
                 "9000000000000", "",

@@ -190,6 +190,24 @@ final class WebhookWorld {
         #expect(ana.texts.last { $0.contains("messageUpdated") }?.contains(#""edits":"#) == true)
     }
 
+    @Test func `an event that a queue could not take is not lost behind a newer one`() throws {
+        let talk = try PushTalk()
+        try talk.world.run(for: 1_000)
+        var refusals = 1
+        talk.world.redis.refuse = { script, _ in
+            guard script == .queueAdd, refusals > 0 else { return nil }
+            refusals -= 1
+            return .server(code: "MISCONF", message: "MISCONF for a moment")
+        }
+        talk.say()
+        try talk.world.run(until: "it is not in the queue") { refusals == 0 }
+        try talk.world.run(for: 100)
+        talk.say()
+        try talk.world.run(for: 5_000)
+        let calls = talk.webhooks.calls("message.created")
+        #expect(calls.count == 2 && calls.map(\.id) == calls.map(\.id).sorted())
+    }
+
     @Test func `events of one ms are told in their order`() throws {
         let ids = (0...11).map {
             OfferedEvent(entry: "1763712000123-\($0)", type: "user.online", at: 0, subject: "u", rest: []).id(

@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- uses: queue-lib
 -- The outcomes of events: taken; failed, to be tried again after WHEN ms; givenUp; unwanted, which switches the receiver off; again
--- if it was not tried, and is due at WHEN as before.
+-- if it was not tried, and is due at WHEN as before; later if it was not tried, and is due after WHEN ms.
 -- keys: state, due, bodies
 -- args: each(id, outcome, when, reason)
 -- replies: OK | FENCED

@@ -30,13 +30,13 @@ extension Notifications {
     }
 
     /// - Returns: Whether all their notifications are stored.
-    private func notify(of events: [OfferedEvent], _ partition: Int) async -> Bool {
-        var isStored = true
+    private func notify(of events: [OfferedEvent], _ partition: Int) async -> [OfferedEvent] {
+        var left: [OfferedEvent] = []
         let due = events.filter { $0.type == "push.due" }
         await shard.tasks.each(due, window: Self.window) { [self] event in
-            if await !notify(of: event, partition) { isStored = false }
+            if await !notify(of: event, partition) { left.append(event) }
         }
-        return isStored
+        return left
     }
 
     private func notify(of event: OfferedEvent, _ partition: Int) async -> Bool {

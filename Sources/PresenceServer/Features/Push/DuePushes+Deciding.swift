@@ -139,7 +139,11 @@ extension DuePushes {
         let note = situation.note
         let reply = try await shard.reply(
             to: ScriptCall(
-                .pushLater, in: note.keys, ["push": note.keys.push, "pushed": note.keys.pushed(note.user)],
+                .pushLater, in: note.keys,
+                [
+                    "push": note.keys.push, "pushed": note.keys.pushed(note.user),
+                    "sessions": note.keys.sessions(note.user),
+                ],
                 [
                     "user": note.user, "conversation": note.conversation, "decided": situation.noted.newest,
                     "wait": wait, "newerWait": Self.wait, "seq": message.seq, "held": held,

@@ -48,7 +48,7 @@ extension DuePushes {
             if let wait = reply[0].int { schedule(partition, after: wait + 5) }
         } catch {
             // It must not keep the others of its partition from their pushes.
-            guard error.isLasting else { throw error }
+            guard error.isLasting else { throw complaint(of: partition, error) }
             shard.recordDamage("push", of: user)
         }
     }

@@ -57,15 +57,14 @@ final class DuePushes {
 
     // MARK: Noting
 
-    /// - Returns: Whether all is noted. It may come twice: a note is once there.
-    private func note(_ events: [OfferedEvent]) async -> Bool {
+    /// - Returns: Those that are not noted. They may come twice: a note is once there.
+    private func note(_ events: [OfferedEvent]) async -> [OfferedEvent] {
         let messages = events.filter { ["message.created", "message.changed"].contains($0.type) }
-        do throws(RedisFailure) {
-            try await each(messages) { [self] (event) async throws(RedisFailure) in try await apply(event) }
-            return true
-        } catch {
-            return false
+        var left: [OfferedEvent] = []
+        await shard.tasks.each(messages, window: Self.window) { [self] event in
+            do throws(RedisFailure) { try await apply(event) } catch { left.append(event) }
         }
+        return left
     }
 
     /// A damaged conversation has no members to push to, and must not keep others of its partition from their pushes.
@@ -114,7 +113,7 @@ final class DuePushes {
             if reply.word == "OK" { schedule(partition, after: (reply[0].int ?? 0) + 5) }
         } catch {
             // It must not keep the others of its partition from their pushes.
-            guard error.isLasting else { throw error }
+            guard error.isLasting else { throw complaint(of: partition, error) }
             shard.recordDamage("push", of: user)
         }
     }
@@ -159,6 +158,8 @@ final class DuePushes {
         } catch {
             if error.isLasting {
                 shard.log("damaged record", ["what": "push", "partition": "\(partition)"], level: .error)
+            } else {
+                courier?.complain(of: partition, error)
             }
             return schedule(partition, after: error.isLasting ? Self.pauseOfDamage : Self.retry)
         }
@@ -178,8 +179,14 @@ final class DuePushes {
             return ConversationRecord(id, try await shard.command(["HGETALL", key]))
         } catch {
             if error.isLasting { shard.recordDamage("conversation", of: id) }
-            throw error
+            throw complaint(of: shard.partitions.index(of: id), error)
         }
+    }
+
+    /// A failure that is in the log from now on, unless it is one of damage.
+    func complaint(of partition: Int, _ failure: RedisFailure) -> RedisFailure {
+        if !failure.isLasting { courier?.complain(of: partition, failure) }
+        return failure
     }
 
     /// Does something for each element, some at a time.

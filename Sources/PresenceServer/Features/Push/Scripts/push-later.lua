@@ -1,7 +1,7 @@
 -- flags: allow-oom
 -- uses: account-lib, push-lib
--- Puts a decision off.
--- keys: push, pushed
+-- Puts a decision off; it is made at once if the user has no session any more.
+-- keys: push, pushed, sessions
 -- args: user, conversation, decided is the newest number that was noted when it was read, wait in ms, newerWait in ms if a newer one
 --       was noted since, seq of the message whose time it will be, held is the newest for which it is put off or 0, limit of the lease
 --       (push-take), note when it was read
@@ -16,8 +16,10 @@ if deletions ~= select(4, parsedNote(note)) then
     if first <= decided then redis.call('ZADD', pushKey, int(now), entry) end
     return { 'AGAIN', '0' }
 end
-wait = tonumber(newest > decided and newerWait or wait)
+wait = waitOf(sessionsKey, tonumber(newest > decided and newerWait or wait))
 newest = math.max(newest, tonumber(seq))
-putNoted(pushedKey, conversation, newest, newest, math.max(heldBefore, tonumber(held)), deletions)
+-- Nothing was waited for yet where the decision is made at once: a session that comes back may be broken.
+held = wait == 0 and heldBefore or math.max(heldBefore, tonumber(held))
+putNoted(pushedKey, conversation, newest, newest, held, deletions)
 redis.call('ZADD', pushKey, int(now + wait), entry)
 return { 'OK', int(wait) }

@@ -108,7 +108,7 @@ final class PushService: EventReceiver {
         do throws(RedisFailure) {
             return try await shard.reply(to: call).word == "1"
         } catch {
-            guard error.isLasting else { throw error }
+            guard error.isLasting else { throw due.complaint(of: shard.partitions.index(of: user), error) }
             // No device can be found that may be pushed to.
             shard.recordDamage("push", of: user)
             return false
@@ -217,7 +217,9 @@ final class PushService: EventReceiver {
             return true
         } catch {
             // A damaged record holds no message back.
-            if error.isLasting { shard.recordDamage("push", of: user) }
+            if due.complaint(of: shard.partitions.index(of: user), error).isLasting {
+                shard.recordDamage("push", of: user)
+            }
             return error.isLasting
         }
     }
