@@ -212,6 +212,17 @@ enum CRC32 {
     }
 
     static func checksum(_ bytes: [UInt8]) -> UInt32 {
-        ~bytes.reduce(~0) { crc, byte in table[Int(UInt8(truncatingIfNeeded: crc) ^ byte)] ^ crc >> 8 }
+        var crc = ~UInt32(0)
+        // Without a closure for each byte: a launch reads megabytes, also in an app's debug build.
+        table.withUnsafeBufferPointer { table in
+            bytes.withUnsafeBufferPointer { bytes in
+                var index = 0
+                while index < bytes.count {
+                    crc = table[Int(UInt8(truncatingIfNeeded: crc) ^ bytes[index])] ^ crc >> 8
+                    index += 1
+                }
+            }
+        }
+        return ~crc
     }
 }
