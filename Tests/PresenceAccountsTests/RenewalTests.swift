@@ -45,7 +45,9 @@ import Testing
             try await group.waitForAll()
         }
         #expect(bench.server.count(Self.refresh) == 2)
-        #expect(await account.currentAccount?.id == Bench.ana.id)
+        var read = Bench.ana
+        (read.displayName, read.profileImageURL) = ("ana", URL(string: "https://example.org/a.jpg"))
+        #expect(await account.currentAccount == read)
     }
 
     @Test(arguments: [

@@ -1,8 +1,7 @@
 import Foundation
-import TestSupport
+import PresenceKit
 import Testing
 
-@testable import PresenceKit
 @testable import PresenceMessages
 
 /// The cost of one change with thousands of messages on the screen, counted in rows, and what loops get of it.
@@ -130,22 +129,24 @@ import Testing
         }
     }
 
-    @Test func `a message that is read on the screen touches few rows of 3,000`() async throws {
+    @Test func `a message that is read on the screen touches few rows of 1,000`() async throws {
         let scene = Scene()
-        for number in 1...3_000 { scene.server.write("\(number)") }
+        for number in 1...1_000 { scene.server.write("\(number)") }
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         var list = scene.messages.conversationList.makeAsyncIterator()
         await loop.reaches { $0.count == 50 }
         while try await scene.messages.loadEarlier(in: "c1", limit: 100) {}
-        await loop.reaches { $0.count == 3_000 }
+        await loop.reaches { $0.count == 1_000 }
+        // Each event of the server is awaited: an older one would take back the mark for a moment.
+        await list.reaches { $0.first?.member("ana")?.delivered == 1_000 }
         await scene.messages.markRead(in: "c1")
         await list.reaches { $0.first?.unreadCount == 0 }
         let before = await scene.messages.rows["c1"]!.rowsTouched
         scene.server.write("one more")
-        await list.reaches { $0.first?.unreadCount == 1 }
+        await list.reaches { $0.first?.unreadCount == 1 && $0.first?.member("ana")?.delivered == 1_001 }
         await scene.messages.markRead(in: "c1")
-        await list.reaches { $0.first?.unreadCount == 0 && $0.first?.member("ana")?.delivered == 3_001 }
-        #expect(await loop.reaches { $0.last?.status == .read }?.count == 3_001)
+        await list.reaches { $0.first?.unreadCount == 0 }
+        #expect(await loop.reaches { $0.last?.status == .read }?.count == 1_001)
         #expect(await scene.messages.rows["c1"]!.rowsTouched - before <= 3)
     }
 }
