@@ -20,8 +20,9 @@ const SHARE = 10;
 const listKey = (id) => ["list", id];
 const talkKey = (id) => ["talk", id];
 const sizeOf = (value) => new Blob([toJSON(value)]).size;
-/** The time by which conversations are sorted. */
-export const newest = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
+const timeOf = ({ lastMessage, createdAt }) => lastMessage?.at ?? createdAt;
+/** The newest first. */
+export const byTime = (a, b) => timeOf(b) - timeOf(a);
 
 export const limitsOf = (options) => {
   for (const [name, value] of Object.entries(options)) {
@@ -185,7 +186,8 @@ export class History {
     const stored = await got(records.getAll(IDBKeyRange.bound(["list"], ["list", []])));
     const entries = new Map(stored.map((entry) => [entry.conversation.id, entry]));
     const changed = new Set();
-    for (const conversation of list) {
+    const shown = list.filter(({ removed }) => !removed).sort(byTime).slice(0, this.#limits.conversations);
+    for (const conversation of [...shown, ...list.filter(({ removed }) => removed)]) {
       const { id } = conversation;
       const { conversation: held, bytes = 0 } = entries.get(id) ?? {};
       if (held && !(conversation.version > held.version)) continue;
@@ -231,13 +233,15 @@ export class History {
       records.delete(talkKey(id));
       changed.delete(id);
     };
-    const [left, shown] = [true, false].map((isLeft) => [...entries.values()].filter(({ conversation }) => !!conversation.removed === isLeft));
-    for (const { conversation: { id }, at } of left) {
-      if (at < Date.now() - LEFT) drop(id);
+    const shown = [];
+    for (const { conversation, at } of entries.values()) {
+      const { id, removed } = conversation;
+      if (!removed) shown.push(conversation);
+      else if (at < Date.now() - LEFT) drop(id);
       else records.delete(talkKey(id));
     }
-    shown.sort((a, b) => newest(b.conversation) - newest(a.conversation)).forEach((entry, place) => {
-      const { id } = entry.conversation;
+    shown.sort(byTime).forEach(({ id }, place) => {
+      const entry = entries.get(id);
       room -= entry.size;
       if (place >= this.#limits.conversations || room < 0) return drop(id);
       if (entry.bytes <= room) return void (room -= entry.bytes);

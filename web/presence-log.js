@@ -34,7 +34,7 @@ export class MessageLog {
   #hole;
   /** Whether what is held is from the device, and the server has not completed it. */
   #isStored = false;
-  /** Whether what is held replaces what is stored. */
+  /** Whether the server began anew, so that the device's messages are replaced whatever their version. */
   #replaces = false;
   #history;
   #listed;
@@ -197,6 +197,7 @@ export class MessageLog {
         const parts = conversations.filter(({ conversation }) => conversation === this.id);
         const old = isAnew && this.isKnown ? await this.#askOld() : [];
         const { after } = this;
+        this.#replaces ||= !!parts[0].reset;
         if (isAnew || parts[0].reset) this.#clear();
         for (const part of parts) this.#take(part);
         this.#join(old, after);
@@ -248,7 +249,6 @@ export class MessageLog {
     this.#floor = Infinity;
     this.after = this.#hole = undefined;
     this.#isStored = false;
-    this.#replaces = true;
   }
 
   #take({ messages, messagesVersion, first, last }) {
@@ -270,6 +270,7 @@ export class MessageLog {
     if (this.#waiting) return void this.#waiting.push(event);
     if (!this.isFresh) return;
     if (event.type === "messagesReset") {
+      this.#replaces = true;
       this.#version = undefined;
       this.isFresh = false;
       return void this.#follow();

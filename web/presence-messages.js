@@ -7,7 +7,7 @@
 //
 // Types are in presence-messages.d.ts, use in docs/javascript.md.
 import { internals } from "./presence.js";
-import { History, limitsOf, newest } from "./presence-history.js";
+import { History, byTime, limitsOf } from "./presence-history.js";
 import { MessageLog } from "./presence-log.js";
 import { Outbox, after, conversationAfter, echoOf, idOf, isPassing, pause } from "./presence-outbox.js";
 
@@ -107,7 +107,7 @@ export class PresenceMessages {
       if (this.#error) throw this.#error;
       if (!this.#isKnown) return undefined;
       const all = [...this.#list.values()].filter((each) => !each.removed).map((each) => this.#view(each));
-      return all.sort((a, b) => newest(b) - newest(a));
+      return all.sort(byTime);
     };
     return this.#changes.values(read, options);
   }
