@@ -77,6 +77,23 @@ import Testing
         #expect(rows.messages[7].text == "x")
     }
 
+    @Test mutating func `messages of the device that the server confirms are another value with the same rows`() {
+        begin(5)
+        let kept = talk.kept(most: 50)!
+        (talk, rows) = (Talk(id: "c", own: "ana", kept: kept), MessageRows())
+        update()
+        let stale = rows
+        talk.answered([Wire.Followed(conversation: "c", messagesVersion: 5, messages: [], first: 1, last: 5)])
+        update()
+        #expect(stale.isStale && !rows.isStale && rows != stale)
+        let differing = rows.differing(from: stale)
+        #expect(differing.former.isEmpty && differing.newer.isEmpty)
+        // A loop that missed that gets the next change alone.
+        talk.heard(Self.message(6, version: 6), version: 6)
+        update()
+        #expect(rows.differing(from: stale).newer.map(\.sequence) == [6])
+    }
+
     @Test mutating func `whatever happens, the rows are those of all messages, and a loop gets what differs`() {
         var random = KillTests.Seeded(state: 42)
         begin(20)

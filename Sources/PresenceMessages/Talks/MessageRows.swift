@@ -66,6 +66,8 @@ struct MessageRows: Sendable {
             return
         }
         isStale = talk.isStale
+        // Rows that stayed are counted once, also if all of them did.
+        unchanged.end = min(unchanged.end, formerCount - unchanged.beginning)
         revision += 1
         log.append(unchanged)
         if log.count > Self.maximumLog { log.removeFirst() }
