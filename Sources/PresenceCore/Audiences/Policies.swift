@@ -232,13 +232,14 @@ package final class Policies {
 
     // MARK: Changing
 
-    /// Changes a policy in Redis. An `OK` is passed on once this shard has applied the change: reads behind it are
-    /// answered from the shard's memory.
+    /// Changes a policy in Redis. An `OK` is passed on once this shard has applied the change; `decided` is called
+    /// before, as soon as Redis has replied.
     ///
     /// - Parameter most: The maximal length of the list.
     package func change(
         _ user: UserID, _ settings: VisibilityChange = .init(), list: PolicyList = .none, most: Int = 0,
-        _ change: ListChange = .init(), by writer: Writer? = nil, done: @escaping StoreReply
+        _ change: ListChange = .init(), by writer: Writer? = nil, decided: @escaping () -> Void = {},
+        done: @escaping StoreReply
     ) {
         let keys = shard.partitions.keys(of: user)
         let pending = changes.begin(of: user)
@@ -259,6 +260,7 @@ package final class Policies {
             pending.wait(for: version) { done($0 ? result : .failure(.disconnected(sent: true))) }
             // Its event may never arrive: the resynchronisation brings the change itself.
             if !shard.link.isLive { lost() } else if version <= pending.lost { changes.lost(user, version) }
+            decided()
         }
     }
 

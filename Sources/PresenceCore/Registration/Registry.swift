@@ -42,8 +42,10 @@ package struct Registry {
                 guard shard.hasShare(session.user.id, for: bytes) else {
                     return shard.refuse(Refusal(.overloaded).message.with(id: id), on: connection)
                 }
-                shard.begin(order, on: connection, bytes: bytes) {
-                    handle(request, RequestContext(shard: shard, connection: connection, session: session, id: id))
+                shard.begin(order, on: connection, bytes: bytes) { turn in
+                    let context = RequestContext(
+                        shard: shard, connection: connection, session: session, id: id, turn: turn)
+                    handle(request, context)
                 }
             }
             guard let user = connection.session?.user.id, mayBeLong(request) else { return act() }
@@ -252,6 +254,8 @@ package struct RequestContext {
     package let session: Session
     /// The request's id, for the reply.
     package let id: Int64?
+    /// The request's turn, which is over at the latest when the reply is known.
+    package let turn: RequestTurn
     package var user: UserID { session.user.id }
     /// The author of the request's changes.
     package var writer: Writer { Writer(session) }

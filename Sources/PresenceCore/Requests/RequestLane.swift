@@ -48,22 +48,39 @@ struct RequestLane {
     mutating func end() { underWay -= 1 }
 }
 
+/// A request's turn in its lane: over once it is decided.
+package final class RequestTurn {
+    fileprivate var isOver = false
+    fileprivate var end: (() -> Void)?
+
+    /// Allows the connection's next requests to begin although the reply is still to come. Called automatically with
+    /// the reply.
+    package func decided() {
+        guard !isOver else { return }
+        isOver = true
+        end?()
+        end = nil
+    }
+}
+
 extension ShardLogic {
-    /// Carries out a request that its lane has admitted; if `act` does not reply at once, the request runs until its
-    /// reply is known.
-    func begin(_ order: RequestOrder, on connection: Connection, bytes: Int, _ act: () -> Void) {
-        guard order != .immediate || bytes >= PendingShares.least else { return act() }
+    /// Carries out a request that its lane has admitted; if `act` does not reply at once, the request runs until it is
+    /// decided.
+    func begin(_ order: RequestOrder, on connection: Connection, bytes: Int, _ act: (RequestTurn) -> Void) {
+        let turn = RequestTurn()
+        guard order != .immediate || bytes >= PendingShares.least else { return act(turn) }
         let last = connection.replies.last
-        act()
-        guard let reply = connection.replies.last, reply !== last, reply.emit == nil else { return }
+        act(turn)
+        guard !turn.isOver, let reply = connection.replies.last, reply !== last, reply.emit == nil else { return }
         let user = bytes >= PendingShares.least ? connection.session?.user.id : nil
         if let user { pendingShares.add(bytes, of: user) }
         if order != .immediate { connection.lane.begin(order) }
-        reply.decided = { [unowned self, unowned connection] in
+        turn.end = { [unowned self, unowned connection] in
             if let user { pendingShares.add(-bytes, of: user) }
             guard order != .immediate else { return }
             connection.lane.end()
             handleHeld(of: connection)
         }
+        reply.decided = { turn.decided() }
     }
 }

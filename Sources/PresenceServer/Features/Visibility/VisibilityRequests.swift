@@ -70,7 +70,9 @@ final class VisibilityRequests: Feature {
             answer: { [unowned self] (users, context) async throws(Refusal) in
                 _ = try await shard.reply {
                     shard.policies.change(
-                        context.user, list: list, most: most(of: list), change(users), by: context.writer, done: $0)
+                        context.user, list: list, most: most(of: list), change(users), by: context.writer,
+                        decided: context.turn.decided,
+                        done: $0)
                 }.accepted(or: VisibilityRefusal.self)
                 return .ok
             })
