@@ -149,6 +149,9 @@ async def test_a_page_that_is_loaded_again_at_any_moment_has_no_hole(chromium, s
             shown = await page.until(f"{SEQS}?.length && {SEQS}")
             whole = await page.value("seen.page.value.missingBefore ?? null")
             numbers = shown if whole is None else shown[:-1]
+            if not numbers:
+                # The store was slow: only the list's newest message is shown.
+                continue
             assert numbers == list(range(numbers[0], numbers[0] + len(numbers))) and numbers[-1] >= before, shown
             before = numbers[-1]
         talking.cancel()
