@@ -116,7 +116,7 @@ import Testing
         #expect(try await scene.messages.conversation("c1").lastMessage?.text == "theirs")
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
-        let all = await loop.reaches { $0.last?.status == .sent }
+        let all = await loop.reaches { $0.last?.status == .sent && $0.count == 3 }
         #expect(all.map(texts) == ["theirs", "more", "mine"])
     }
 

@@ -8,6 +8,17 @@ import Testing
 @Suite struct HistoryFileTests {
     private typealias Wire = PresenceMessages.Wire
 
+    @Test func `the least recently changed conversations give way`() {
+        var history = History(messages: 5, conversations: 2)
+        var records: [String: Data] = [:]
+        for id in ["c1", "c2", "c1", "c3"] {
+            let changes = history.update(ChatConversation(id: id, kind: .direct, participants: ["ana", "bob"]))
+            for (key, value) in changes.records { records[key] = value }
+        }
+        var read = History(messages: 5, conversations: 2)
+        #expect(Set(read.recall(records).map(\.id)) == ["c1", "c3"])
+    }
+
     /// A process may end between any two records, and so may what is on the disk.
     @Test(arguments: 1...20 as ClosedRange<UInt64>)
     func `each beginning of the file is a history without a gap`(seed: UInt64) throws {

@@ -64,7 +64,7 @@ import Testing
             faults: ["the inbox of"]),
         ScriptMistake(
             name: "the owner leaves, and the group has no owner", at: "successor", becomes: "put(c, 'owner', nil)",
-            faults: ["the owner of", "it is another user's message"]),
+            faults: ["the owner of", "it is another user"]),
         ScriptMistake(
             name: "a user who left continues to watch", at: "leaver-watches",
             becomes: "local names = table.concat(namesOf(c), ' ') .. ' ana cy dee'",
