@@ -56,8 +56,9 @@ def found(text):
 
 async def press(page, text):
     """Presses a button or a link by its text."""
-    await page.until(f"{found(text)} && !{found(text)}.disabled", f"{text!r} can be pressed")
-    await page.run(f"{found(text)}.click()")
+    # In one step: a count in the text may change in between.
+    pressed = f"((it) => it && !it.disabled && (it.click(), true))({found(text)})"
+    await page.until(pressed, f"{text!r} can be pressed")
 
 
 async def settings(page, name):
