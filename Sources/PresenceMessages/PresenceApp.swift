@@ -35,7 +35,7 @@ public final class PresenceApp: Sendable {
     ///   - device: the kind and name of this device.
     ///   - accountConfiguration: timeouts of the account.
     ///   - clientConfiguration: timeouts and limits of the client.
-    ///   - messagesConfiguration: the server of uploads, and their timeout.
+    ///   - messagesConfiguration: the server of uploads, their timeout, and how much history stays on the device.
     ///   - logger: receives log lines; `nil` logs nothing.
     public convenience init(
         url: URL, storage: Storage, sessions: SessionStore = .standard(), device: Device = Device(),

@@ -92,7 +92,7 @@ public actor PresenceMessenger: ClientLibrary {
 
     /// - Parameters:
     ///   - client: the client whose connection and storage are used.
-    ///   - configuration: the server of uploads, and their timeout.
+    ///   - configuration: the server of uploads, their timeout, and how much history stays on the device.
     public init(_ client: PresenceClient, configuration: Configuration = Configuration()) {
         self.init(client, configuration: configuration, transport: nil)
     }

@@ -4,7 +4,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Who may see a user: the requests of users, and of backends for them. `Policies` has the effects on watchers.
+/// The requests of users, and of backends for them, that decide by whom a user is seen. `Policies` has the effects on watchers.
 final class VisibilityRequests: Feature {
     static let mostContacts = Setting<Int>(
         "limits.contacts", 10_000, in: 1...1_000_000, about: "Contacts of one user.")
