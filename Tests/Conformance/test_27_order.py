@@ -160,6 +160,17 @@ async def blocked_then_sent(scene):
     return answers[1].get("code") == "forbidden"
 
 
+async def blocked_then_looked(scene):
+    """The user whom she blocks is watched: the answer comes from memory. Whom she blocks does not show her a last seen."""
+    await scene.ana.subscribe(scene.bob)
+    await scene.bob.close()
+    await scene.ana.sees(scene.bob, status="offline")
+    kinds = ["block", "get", "unblock", "get"] * 4
+    answers = await scene.say(*[(kind, {"users": [scene.bob.user]}) for kind in kinds])
+    looks = [answer["users"][0]["presence"] for kind, answer in zip(kinds, answers) if kind == "get"]
+    return ["lastSeen" in look for look in looks] == [False, True] * 4
+
+
 async def unblocked_then_sent(scene):
     id = await scene.direct()
     await scene.ana.did("block", users=[scene.bob.user])
@@ -245,7 +256,8 @@ async def many_sent(scene):
 
 
 SCENES = [removed_then_told, told_then_removed, added_then_removed, added_then_welcomed, sent_then_deleted, sent_then_edited,
-          hidden_then_read, read_then_hidden, sent_then_blocked, blocked_then_sent, unblocked_then_sent, sent_then_looked,
+          hidden_then_read, read_then_hidden, sent_then_blocked, blocked_then_sent, blocked_then_looked,
+          unblocked_then_sent, sent_then_looked,
           looked_then_sent, removed_then_looked, left_then_sent, renamed_twice, muted_then_not, created_then_blocked,
           typed_then_stopped, named_then_looked, hidden_and_shown, many_sent]
 

@@ -14,15 +14,19 @@ package enum RequestOrder {
 /// The order of one connection's requests.
 ///
 /// Requests make different numbers of round trips before the script that decides them, so concurrent requests would overtake
-/// each other. In a lane, a request begins once those before it are decided, that is, when their replies are known.
+/// each other. In a lane, a request begins once those before it are decided, that is, when their replies are known or
+/// earlier (`RequestTurn`). A read waits for the replies: it may be answered from the shard's memory, which has a change
+/// when the reply is sent.
 ///
 /// A message whose request may not begin yet is held together with all later ones (`HeldMessages`), so
-/// `limits.pendingRequests` bounds a lane, and it ends with its connection. A lane without running requests costs one
-/// comparison.
+/// `limits.pendingRequests` bounds a lane, and it ends with its connection. A lane without running requests costs two
+/// comparisons.
 struct RequestLane {
     /// The order of the running requests; only reads and marks may run several at once.
     private var order = RequestOrder.immediate
     private var underWay = 0
+    /// Decided requests whose replies are still to come.
+    private var unanswered = 0
     /// The order of the first held message.
     private var waiting: RequestOrder?
 
@@ -37,7 +41,8 @@ struct RequestLane {
     }
 
     private func hasRoom(for next: RequestOrder) -> Bool {
-        underWay == 0 || next == .immediate || (next == order && next != .change)
+        guard unanswered == 0 || next != .question else { return false }
+        return underWay == 0 || next == .immediate || (next == order && next != .change)
     }
 
     mutating func begin(_ order: RequestOrder) {
@@ -45,21 +50,37 @@ struct RequestLane {
         self.order = order
     }
 
-    mutating func end() { underWay -= 1 }
+    mutating func proceed(_ step: LaneStep) {
+        switch step {
+        case .decided:
+            underWay -= 1
+            unanswered += 1
+        case .answered: unanswered -= 1
+        case .decidedAndAnswered: underWay -= 1
+        }
+    }
+}
+
+/// A step of a request that runs.
+enum LaneStep {
+    case decided, answered, decidedAndAnswered
 }
 
 /// A request's turn in its lane: over once it is decided.
 package final class RequestTurn {
     fileprivate var isOver = false
-    fileprivate var end: (() -> Void)?
+    fileprivate var proceed: ((LaneStep) -> Void)?
 
-    /// Allows the connection's next requests to begin although the reply is still to come. Called automatically with
-    /// the reply.
+    /// Allows the connection's next changes to begin although the reply is still to come.
     package func decided() {
         guard !isOver else { return }
         isOver = true
-        end?()
-        end = nil
+        proceed?(.decided)
+    }
+
+    fileprivate func answered() {
+        proceed?(isOver ? .answered : .decidedAndAnswered)
+        isOver = true
     }
 }
 
@@ -75,12 +96,12 @@ extension ShardLogic {
         let user = bytes >= PendingShares.least ? connection.session?.user.id : nil
         if let user { pendingShares.add(bytes, of: user) }
         if order != .immediate { connection.lane.begin(order) }
-        turn.end = { [unowned self, unowned connection] in
-            if let user { pendingShares.add(-bytes, of: user) }
+        turn.proceed = { [unowned self, unowned connection] step in
+            if step != .answered, let user { pendingShares.add(-bytes, of: user) }
             guard order != .immediate else { return }
-            connection.lane.end()
+            connection.lane.proceed(step)
             handleHeld(of: connection)
         }
-        reply.decided = { turn.decided() }
+        reply.decided = { turn.answered() }
     }
 }
