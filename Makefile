@@ -152,13 +152,13 @@ BUILD_SECONDS := 340
 BUILD_CHAIN := 150
 
 # All of them in one build: `swift build` takes one product at a time, and modules of different programs are compiled side by
-# side. SwiftPM counts the steps.
+# side. SwiftPM counts the steps. Debug information would triple the programs' size; a backtrace has functions without it.
 $(STAMPS)/release: $(SOURCES) | $(PACKAGES_STAMP) $(STAMPS)
 	@seconds=$$(($(BUILD_SECONDS) / $(JOBS))); [ $$seconds -ge $(BUILD_CHAIN) ] || seconds=$(BUILD_CHAIN); \
 	    [ ! -e $(RELEASE)/presenced ] && what="The first build takes" || what="A build of changes takes at most"; \
 	    echo "Building $(PRODUCTS) in release mode"; \
 	    echo "$$what some $$(((seconds + 59) / 60)) minutes on $(JOBS) free cores; [1/60] counts its steps"
-	@began=$$SECONDS; swift build -c release -j $(JOBS) --target Programs && echo "Built in $$((SECONDS - began)) s"
+	@began=$$SECONDS; swift build -c release -debug-info-format none -j $(JOBS) --target Programs && echo "Built in $$((SECONDS - began)) s"
 	@touch $@
 
 build: $(STAMPS)/release

@@ -10,7 +10,7 @@ out="$(realpath -m "${1:-"$(dirname "${BASH_SOURCE[0]}")/out"}")"
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
 if [[ -z "${LOADTEST_BIN:-}" ]]; then
-    for product in presenced presence-load presence-log; do swift build -c release --product "$product" >&2 || exit 1; done
+    make build >&2 && swift build -c release -debug-info-format none --product presence-log >&2 || exit 1
     LOADTEST_BIN="$(swift build -c release --show-bin-path)"
 fi
 export LOADTEST_BIN

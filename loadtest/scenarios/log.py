@@ -45,7 +45,7 @@ def add_flags(parser) -> None:
 
 def run(stage, options, results) -> None:
     if not stage.binaries.log.exists():
-        raise Failure(f"there is no program {stage.binaries.log}: swift build -c release --product presence-log")
+        raise Failure(f"there is no program {stage.binaries.log}: swift build -c release -debug-info-format none --product presence-log")
     if not 0 < options.stopped <= options.seconds - 2:
         raise Failure("--stopped is at least two seconds less than --seconds")
     readers = results.case(

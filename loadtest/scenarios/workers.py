@@ -39,7 +39,7 @@ def add_flags(parser) -> None:
 
 def run(stage: Stage, options, results) -> None:
     if not stage.binaries.log.exists():
-        raise Failure(f"there is no program {stage.binaries.log}: swift build -c release --product presence-log")
+        raise Failure(f"there is no program {stage.binaries.log}: swift build -c release -debug-info-format none --product presence-log")
     case = results.case(f"{options.jobs:,} jobs of {options.milliseconds} ms at one moment", jobs=options.jobs,
                         milliseconds=options.milliseconds)
     measuring.alternate(
