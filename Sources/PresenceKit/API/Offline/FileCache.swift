@@ -6,8 +6,11 @@ package actor FileCache: PresenceCache {
     private let directory: StorageDirectory
     private var people: RecentPeople
     private var journal: Journal
+    /// The records of the file until they are first needed. A launch that shows only conversations does not wait for
+    /// them: 10,000 take a third of a second to decode.
+    private var undecoded: [[UInt8]]
     /// The size of all users' newest records, in bytes.
-    private var live: Int
+    private var live = 0
     private var isClosed = false
 
     private static let format: UInt32 = 1
@@ -15,24 +18,33 @@ package actor FileCache: PresenceCache {
     private static let smallestRewrite = 256 << 10
 
     init(_ directory: StorageDirectory, capacity: Int, problems: inout [String]) throws {
-        var (people, records) = (RecentPeople(capacity: capacity), [[UInt8]]())
-        var journal = try Journal(
+        var records: [[UInt8]] = []
+        journal = try Journal(
             path: directory.path("people"), format: Self.format, records: &records, problems: &problems)
+        (self.directory, people, undecoded) = (directory, RecentPeople(capacity: capacity), records)
+    }
+
+    private func decode() {
+        guard !undecoded.isEmpty else { return }
         let decoder = JSONDecoder()
-        for record in records {
+        for record in undecoded {
             // Records that this version cannot read are skipped; the server is asked again for these users.
             if let person = try? decoder.decode(CachedPerson.self, from: Data(record)) { people.write(person) }
         }
-        let sizes = records.map(\.count)
-        live = sizes.isEmpty ? 0 : sizes.reduce(0, +) / sizes.count * people.count
+        let sizes = undecoded.map(\.count)
+        live = sizes.reduce(0, +) / sizes.count * people.count
+        undecoded = []
         // An earlier process may have had a larger capacity.
-        if people.evict() { live = Self.rewrite(&journal, people) }
-        (self.directory, self.people, self.journal) = (directory, people, journal)
+        if people.evict(), !isClosed { live = Self.rewrite(&journal, people) }
     }
 
-    package func read(_ users: [String]) -> [CachedPerson] { people.read(users) }
+    package func read(_ users: [String]) -> [CachedPerson] {
+        decode()
+        return people.read(users)
+    }
 
     package func write(_ newer: [CachedPerson]) {
+        decode()
         var records: [[UInt8]] = []
         let encoder = JSONEncoder()
         for person in newer {
@@ -50,7 +62,7 @@ package actor FileCache: PresenceCache {
 
     package func removeAll() throws {
         people.removeAll()
-        live = 0
+        (undecoded, live) = ([], 0)
         if isClosed { throw StorageError.closed(directory.path("people")) }
         try journal.removeAll()
     }
