@@ -58,10 +58,10 @@ struct History {
 
     // MARK: Reading
 
-    /// Takes over the records of an earlier process.
+    /// Takes over the records of an earlier process, within today's limits.
     ///
-    /// - Returns: the conversations that can be read.
-    mutating func recall(_ records: [String: Data]) -> [ChatConversation] {
+    /// - Returns: the conversations that can be read, and the records that the limits do not allow any more.
+    mutating func recall(_ records: [String: Data]) -> (conversations: [ChatConversation], changes: Changes) {
         isListComplete = records[Self.listKey] != nil
         let decoder = JSONDecoder()
         var found: [ChatConversation] = []
@@ -91,7 +91,25 @@ struct History {
             counter += 1
             kept[conversation.id]!.changed = counter
         }
-        return found
+        let changes = enforceLimits()
+        return (found.filter { kept[$0.id] != nil }, changes)
+    }
+
+    private mutating func enforceLimits() -> Changes {
+        var changes = Changes()
+        for (id, stored) in kept {
+            guard conversations > 0 else {
+                changes = changes + remove(id)
+                continue
+            }
+            guard let range = stored.range, range.through - range.oldest >= Int64(messages) else { continue }
+            shorten(id, to: range.through - Int64(messages) + 1, in: &changes)
+        }
+        if conversations == 0, isListComplete {
+            isListComplete = false
+            changes.records.append((Self.listKey, nil))
+        }
+        return changes + evict()
     }
 
     /// The stored messages of a conversation; `nil` if there are none.
@@ -124,78 +142,90 @@ struct History {
     /// A conversation of the list has changed.
     mutating func update(_ conversation: ChatConversation) -> Changes {
         guard conversations > 0, let value = try? JSONEncoder().encode(conversation) else { return Changes() }
-        let key = "c/\(conversation.id)"
-        var changes = Changes(records: [(key, value)])
-        change(conversation.id) { stored in
-            let former = stored.conversation.map { key.utf8.count + $0.count } ?? 0
-            let hasDeleted = conversation.lastMessage?.isDeleted == true
-            changes.erases = hasDeleted && !stored.hasDeleted
-            (stored.conversation, stored.hasDeleted) = (value, hasDeleted)
-            return key.utf8.count + value.count - former
+        let id = conversation.id
+        touch(id)
+        let hasDeleted = conversation.lastMessage?.isDeleted == true
+        var changes = Changes(erases: hasDeleted && !kept[id]!.hasDeleted)
+        store("c/\(id)", value, insteadOf: kept[id]!.conversation, in: &changes)
+        (kept[id]!.conversation, kept[id]!.hasDeleted) = (value, hasDeleted)
+        // The server has removed messages, perhaps of a conversation that is never opened again.
+        if let range = kept[id]!.range, range.oldest < conversation.firstSequence {
+            kept[id]!.range!.first = conversation.firstSequence
+            shorten(id, to: conversation.firstSequence, in: &changes)
         }
-        return changes + evict(except: conversation.id)
+        return changes + evict(except: id)
     }
 
     /// The messages of an observed conversation have changed.
     mutating func update(_ talk: Talk) -> Changes {
         guard conversations > 0, messages > 0, let (range, newest) = talk.kept(most: messages) else { return Changes() }
+        let id = talk.id
+        let changed = newest.filter { kept[id]?.versions[$0.sequence!] != $0.version }
+        guard !changed.isEmpty || kept[id]?.range != range else { return Changes() }
+        touch(id)
         var changes = Changes()
-        change(talk.id) { stored in
-            guard stored.range != range || newest.contains(where: { stored.versions[$0.sequence!] != $0.version })
-            else { return 0 }
-            var growth = 0
-            func store(_ key: String, _ value: Data?, insteadOf former: Data?) {
-                growth +=
-                    (value.map { key.utf8.count + $0.count } ?? 0) - (former.map { key.utf8.count + $0.count } ?? 0)
-                changes.records.append((key, value))
-            }
-            let encoder = JSONEncoder()
-            for message in newest where stored.versions[message.sequence!] != message.version {
-                guard let value = try? encoder.encode(message) else { continue }
-                let number = message.sequence!
-                if message.isDeleted, stored.messages[number] != nil { changes.erases = true }
-                store(Self.key(of: number, in: talk.id), value, insteadOf: stored.messages[number])
-                (stored.messages[number], stored.versions[number]) = (value, message.version)
-            }
-            let former = stored.range.flatMap { try? encoder.encode($0) }
-            stored.range = range
-            store("t/\(talk.id)", try? encoder.encode(range), insteadOf: former)
-            for number in stored.messages.keys where number < range.oldest || number > range.through {
-                if number < range.first { changes.erases = true }
-                store(Self.key(of: number, in: talk.id), nil, insteadOf: stored.messages[number])
-                (stored.messages[number], stored.versions[number]) = (nil, nil)
-            }
-            return growth
+        let encoder = JSONEncoder()
+        for message in changed {
+            guard let value = try? encoder.encode(message) else { continue }
+            let number = message.sequence!
+            let former = kept[id]!.messages[number]
+            if message.isDeleted, former != nil { changes.erases = true }
+            store(Self.key(of: number, in: id), value, insteadOf: former, in: &changes)
+            kept[id]!.messages[number] = value
+            kept[id]!.versions[number] = message.version
         }
-        return changes.records.isEmpty ? changes : changes + evict(except: talk.id)
+        set(range, of: id, in: &changes)
+        return changes + evict(except: id)
     }
 
     /// The user is no longer in a conversation.
     mutating func remove(_ conversation: String) -> Changes {
-        guard let stored = kept.removeValue(forKey: conversation) else { return Changes() }
-        var changes = Changes(
-            records: stored.messages.keys.map { (Self.key(of: $0, in: conversation), nil) }, erases: true)
-        size -= stored.messages.reduce(0) { $0 + Self.key(of: $1.key, in: conversation).utf8.count + $1.value.count }
-        if let value = stored.conversation {
-            size -= "c/\(conversation)".utf8.count + value.count
-            changes.records.append(("c/\(conversation)", nil))
+        guard kept[conversation] != nil else { return Changes() }
+        var changes = Changes(erases: true)
+        set(nil, of: conversation, in: &changes)
+        if let value = kept[conversation]!.conversation {
+            store("c/\(conversation)", nil, insteadOf: value, in: &changes)
         }
-        if let value = stored.range.flatMap({ try? JSONEncoder().encode($0) }) {
-            size -= "t/\(conversation)".utf8.count + value.count
-            changes.records.append(("t/\(conversation)", nil))
-        }
+        kept[conversation] = nil
         return changes
     }
 
-    /// - Parameter change: returns by how many bytes the conversation's records grew.
-    private mutating func change(_ conversation: String, _ change: (inout Kept) -> Int) {
+    private mutating func touch(_ conversation: String) {
         counter += 1
         kept[conversation, default: Kept()].changed = counter
-        size += change(&kept[conversation]!)
+    }
+
+    /// Removes the messages before a number.
+    private mutating func shorten(_ conversation: String, to oldest: Int64, in changes: inout Changes) {
+        guard var range = kept[conversation]?.range else { return }
+        range.oldest = max(range.oldest, oldest)
+        set(range.oldest <= range.through ? range : nil, of: conversation, in: &changes)
+    }
+
+    /// Stores which messages are known, and removes all others.
+    private mutating func set(_ range: Talk.KnownRange?, of conversation: String, in changes: inout Changes) {
+        let encoder = JSONEncoder()
+        let former = kept[conversation]!.range.flatMap { try? encoder.encode($0) }
+        kept[conversation]!.range = range
+        if range != nil || former != nil {
+            store("t/\(conversation)", range.flatMap { try? encoder.encode($0) }, insteadOf: former, in: &changes)
+        }
+        for (number, value) in kept[conversation]!.messages {
+            if let range, range.oldest...range.through ~= number { continue }
+            if number < range?.first ?? .max { changes.erases = true }
+            store(Self.key(of: number, in: conversation), nil, insteadOf: value, in: &changes)
+            kept[conversation]!.messages[number] = nil
+            kept[conversation]!.versions[number] = nil
+        }
+    }
+
+    private mutating func store(_ key: String, _ value: Data?, insteadOf former: Data?, in changes: inout Changes) {
+        size += (value.map { key.utf8.count + $0.count } ?? 0) - (former.map { key.utf8.count + $0.count } ?? 0)
+        changes.records.append((key, value))
     }
 
     /// Removes the least recently changed conversations while there are too many.
-    private mutating func evict(except newest: String) -> Changes {
+    private mutating func evict(except newest: String? = nil) -> Changes {
         var evicted = Changes()
         while kept.count > conversations || size > Self.bytes, kept.count > 1 {
             let oldest = kept.filter { $0.key != newest }.min { $0.value.changed < $1.value.changed }!.key

@@ -5,7 +5,9 @@ import PresenceKit
 extension PresenceMessenger {
     /// Shows the conversations of an earlier process until the server has confirmed them.
     func recallHistory(_ records: [String: Data]) {
-        for conversation in history.recall(records) where conversation.version > versions[conversation.id] ?? 0 {
+        let (found, changes) = history.recall(records)
+        keep(changes)
+        for conversation in found where conversation.version > versions[conversation.id] ?? 0 {
             conversations[conversation.id] = conversation
             versions[conversation.id] = conversation.version
         }

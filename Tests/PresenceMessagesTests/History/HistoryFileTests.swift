@@ -16,7 +16,50 @@ import Testing
             for (key, value) in changes.records { records[key] = value }
         }
         var read = History(messages: 5, conversations: 2)
-        #expect(Set(read.recall(records).map(\.id)) == ["c1", "c3"])
+        #expect(Set(read.recall(records).conversations.map(\.id)) == ["c1", "c3"])
+    }
+
+    private func conversation(first: Int64 = 1) -> ChatConversation {
+        var conversation = ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])
+        (conversation.firstSequence, conversation.lastSequence) = (first, 10)
+        return conversation
+    }
+
+    /// The records of a conversation that was opened with its messages 1 to 10.
+    private func opened(_ history: inout History) -> [String: Data] {
+        var talk = Talk(id: "c1", own: "ana")
+        let messages = (1...10).map {
+            Wire.Message(id: "m\($0)", seq: $0, version: $0, from: "bob", at: $0, text: "t\($0)")
+        }
+        talk.answered([Wire.Followed(conversation: "c1", messagesVersion: 10, messages: messages, first: 1, last: 10)])
+        let changes = history.completeList() + history.update(conversation()) + history.update(talk)
+        return changes.records.reduce(into: [:]) { $0[$1.key] = $1.value }
+    }
+
+    @Test func `messages that the server has removed go, though the conversation is never opened again`() throws {
+        var history = History(messages: 50, conversations: 3)
+        var records = opened(&history)
+        let changes = history.update(conversation(first: 8))
+        #expect(changes.erases)
+        for (key, value) in changes.records { records[key] = value }
+        var read = History(messages: 50, conversations: 3)
+        #expect(read.recall(records).changes.records.isEmpty)
+        let found = read.messages(of: "c1")
+        #expect(found?.messages.map(\.text) == ["t8", "t9", "t10"] && found?.range.first == 8)
+        for (key, value) in read.update(conversation(first: 11)).records { records[key] = value }
+        #expect(records.keys.sorted() == ["c/c1", "list"])
+    }
+
+    @Test(arguments: [(0, 0, []), (0, 3, ["c/c1", "list"]), (2, 3, ["c/c1", "list", "m/10/c1", "m/9/c1", "t/c1"])])
+    func `a launch with lower limits removes what an earlier one kept`(
+        messages: Int, conversations: Int, left: [String]
+    ) {
+        var history = History(messages: 50, conversations: 3)
+        var records = opened(&history)
+        var read = History(messages: messages, conversations: conversations)
+        let (found, changes) = read.recall(records)
+        for (key, value) in changes.records { records[key] = value }
+        #expect(records.keys.sorted() == left && found.count == min(conversations, 1))
     }
 
     /// A process may end between any two records, and so may what is on the disk.
