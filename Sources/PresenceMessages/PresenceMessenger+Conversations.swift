@@ -88,6 +88,7 @@ extension PresenceMessenger {
     ///
     /// - Throws: `forbidden` if the user is not in it, or it does not exist; `notConnected` if there is no known value.
     public func conversation(_ id: String) async throws -> ChatConversation {
+        await recalled()
         if isListWanted || !isConnected, let held = conversations[id] { return changed(held) }
         let answer = try await call("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
         return try taken(answer)

@@ -13,7 +13,7 @@ extension PresenceMessenger {
     }
 
     private func begin(_ id: UUID, _ loop: AsyncStream<MessageRows>.Continuation, _ conversation: String) async {
-        await restored()
+        await recalled()
         guard !tasks.isClosed else { return loop.finish() }
         let isFirst = messageLoops[conversation]?.isEmpty != false
         if talks[conversation] == nil {
@@ -22,7 +22,6 @@ extension PresenceMessenger {
         }
         publish(conversation)
         messageLoops[conversation]!.add(id, loop, rows[conversation])
-        client.beginConnecting()
         // The marks of its members come with the list.
         want(list: true)
         if isFirst { follow(conversation) }

@@ -71,6 +71,12 @@ public actor PresenceMessenger: ClientLibrary {
     var isListStale = false
     /// The conversations and messages on the device.
     var history: History
+    /// The history of an earlier process, until it may be shown.
+    var records: [String: Data] = [:]
+    /// Whether it may be shown: the user is known, or cannot be soon.
+    var isHistoryShown = false
+    /// Calls that wait for it.
+    var recollections: [CheckedContinuation<Void, Never>] = []
     /// Stores the last of their changes.
     var lastKept: Task<Void, Never>?
 
@@ -118,7 +124,7 @@ public actor PresenceMessenger: ClientLibrary {
             // Their owner is checked against the token or the first connection.
             outbox.recall(kept.writes)
             keptMarks = kept.writes.filter { $0.kind == KeptMark.kind }.compactMap(KeptMark.init)
-            if own != nil { recallHistory(await client.keptRecords()) }
+            if own != nil { records = await client.keptRecords() }
         }
         endRestoration()
     }
@@ -130,6 +136,9 @@ public actor PresenceMessenger: ClientLibrary {
         case .attached(let user):
             userNumber = user
             await restore()
+        case .identified(let user):
+            if let user { belong(to: user) }
+            showHistory()
         case .connected(let user): connected(user)
         case .event("message", let data):
             // Events of a later server that this version cannot read are ignored.
@@ -150,16 +159,22 @@ public actor PresenceMessenger: ClientLibrary {
         generation += 1
         isConnected = true
         isOwnConfirmed = true
-        outbox.removeAll(except: user)
-        keptMarks.removeAll { $0.owner != user }
+        belong(to: user)
+        showHistory()
         recallMarks()
-        if own != user { adopt(user) }
         for id in talks.keys { talks[id]!.begin() }
         if isListWanted { list() }
         for id in messageLoops.keys { follow(id) }
         for lane in outbox.lanes { pump(lane) }
         for id in marks.keys { pumpMarks(id) }
         recallDevice()
+    }
+
+    /// The token or the connection names the user.
+    private func belong(to user: String) {
+        outbox.removeAll(except: user)
+        keptMarks.removeAll { $0.owner != user }
+        if own != user { adopt(user) }
     }
 
     func adopt(_ user: String) {
@@ -191,6 +206,8 @@ public actor PresenceMessenger: ClientLibrary {
         tasks.cancel()
         abandon(.clientClosed)
         for id in messageLoops.keys { messageLoops[id]!.finish() }
+        records = [:]
+        showHistory()
         listLoops.finish()
         waitingLoops.finish()
         refusedLoops.finish()

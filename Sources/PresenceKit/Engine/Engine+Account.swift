@@ -47,6 +47,7 @@ extension Engine {
         me.identify(as: user)
         isSignedOut = false
         if isOther { return }
+        identify(at: now)
         switch link.phase {
         case .closed: connect(again: true, at: now)
         case .waiting: reconnect(at: now)

@@ -13,12 +13,23 @@ extension Engine {
     /// The token provider has returned.
     mutating func tokenFetched(_ token: Result<String, PresenceError>, at now: Moment) {
         if case .success(let token) = token, !link.isConnected { me.identify(as: TokenSubject.user(of: token)) }
+        if !link.isConnected { identify(at: now) }
         if link.isConnected { return send(link.refresh(with: token)) }
         guard case .fetchingToken = link.phase else { return }
         switch token {
         case .success(let token): emit(link.dial(with: token, at: now))
         case .failure(let error): end(.noToken(error), at: now)
         }
+    }
+
+    /// The user is known, or waiting longer would delay the first screen. Data of another user is dropped.
+    mutating func identify(at now: Moment) {
+        if me.isRecalled, let account = me.account, account != me.id {
+            forgetRecalled(at: now)
+            emit(.storeOwner(account.string))
+        }
+        isIdentified = true
+        emit(.tell(.identified(user: me.account?.string)))
     }
 
     /// The transport is open.
@@ -100,6 +111,7 @@ extension Engine {
 
     private mutating func finish(_ error: PresenceError?, at now: Moment) {
         link.close(error)
+        if !isIdentified { identify(at: now) }
         problemChanged()
         failWhatCannotWait(at: now)
         fail(me.choice.close(), link.whyAway)

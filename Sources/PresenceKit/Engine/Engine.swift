@@ -53,6 +53,8 @@ struct Engine: Sendable {
     var lastForeignReading: CacheReading = 0
     /// Whether the storage may still report its owner: not after a sign-out or a change of user.
     var awaitsOwner = true
+    /// Whether libraries know the user, or that this takes long.
+    var isIdentified = false
     /// From a sign-out until the app connects again or changes the user: calls fail.
     var isSignedOut = false
     var userNumber: UserNumber = 0
@@ -185,7 +187,10 @@ struct Engine: Sendable {
         case .start: emit(link.start(at: now))
         case nil: if link.isConnected { keepAlive(at: now) }
         }
-        if link.becomesSlow(at: now.uptime) { for id in lookups.ids { tryCache(id) } }
+        if link.becomesSlow(at: now.uptime) {
+            identify(at: now)
+            for id in lookups.ids { tryCache(id) }
+        }
         if link.becomesLate(at: now.uptime) { failWhatCannotWait(at: now) }
         for id in calls.late(at: now.uptime) { timeOut(id) }
         emit(completions.expire(at: now.uptime))

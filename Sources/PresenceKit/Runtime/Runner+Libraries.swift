@@ -7,6 +7,7 @@ extension Runner {
         handlePosted()
         libraries.append(listener)
         report(.attached(engine.userNumber), to: [listener])
+        if engine.isIdentified { report(.identified(user: engine.me.account?.string), to: [listener]) }
         if engine.link.isConnected, let user = engine.me.id {
             report(.connected(user: user.string), to: [listener])
         }

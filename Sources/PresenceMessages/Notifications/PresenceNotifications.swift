@@ -67,7 +67,7 @@ public actor PresenceNotifications: ClientLibrary {
             guard isWanted, let event = try? Wire.read(Wire.Notified.self, data) else { return }
             held.heard(event)
             publish()
-        case .event: break
+        case .event, .identified: break
         case .forgotten(let user):
             userNumber = user
             forget()

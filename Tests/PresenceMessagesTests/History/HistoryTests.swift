@@ -153,6 +153,31 @@ import Testing
         }
     }
 
+    @Test func `another user's token is enough to hide it, also without a network`() async throws {
+        server.write("one")
+        try await launch { await open("c1", until: 1, in: $0) }
+        try await launchOffline(user: "cy") { scene in
+            #expect(await first(scene.messages.messages(in: "c1"))?.isEmpty == true)
+            await #expect(throws: PresenceError.self) { try await scene.messages.conversation("c1") }
+        }
+    }
+
+    @Test func `it does not wait for a token that takes long`() async throws {
+        server.write("one")
+        try await launch { await open("c1", until: 1, in: $0) }
+        server.isThere(false)
+        let storage = try Storage.directory(URL(fileURLWithPath: directory.file("storage")))
+        let scene = Scene(
+            server, storage: storage,
+            token: {
+                try await Task.sleep(for: .seconds(600))
+                return "t"
+            })
+        #expect(await first(scene.messages.messages(in: "c1"))?.map(\.text) == ["one"])
+        #expect(await first(scene.messages.conversationList)?.isEmpty == false)
+        await scene.client.close()
+    }
+
     @Test func `a conversation that the user has left is removed with its messages`() async throws {
         server.write("one")
         try await launch { await open("c1", until: 1, in: $0) }
