@@ -15,7 +15,7 @@
 #   make format    format all Swift sources in place        make lint   report everything that make format would change
 #   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
 #   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
-#   make setup-programs  fetch the proxies, promtool and standardwebhooks; without them some tests of `make test` are skipped
+#   make setup-programs  fetch the proxies, promtool and three libraries; without them some tests of `make test` are skipped
 #   make outside   the server against tools from PyPI: Schemathesis, moto, axe-core, React and Vue; OUTSIDE=S3 one of them
 #   make deb       a Debian package of the server and the terminal's clients, in .build-package
 #   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
@@ -48,11 +48,11 @@ STAMPS := .build/stamps
 PACKAGES := libwebsockets-dev libwebsockets-evlib-ev libssl-dev libev-dev libhiredis-dev \
     libcurl4-openssl-dev libsodium-dev zlib1g-dev libjpeg62-turbo-dev libpng-dev ca-certificates redis-server
 TEST_PACKAGES := python3-pytest python3-pytest-xdist python3-websockets python3-yaml python3-jsonschema \
-    python3-h2 python3-aiosmtpd python3-botocore python3-pip chromium chromium-headless-shell esbuild node-typescript python3-pil strace openssl
+    python3-h2 python3-aiosmtpd python3-botocore python3-cryptography python3-pip chromium chromium-headless-shell esbuild node-typescript python3-pil strace openssl
 # Programs for tests, some with a library, unpacked into .build/programs: installing them would start services.
 PROGRAM_PACKAGES := nginx caddy haproxy liblua5.3-0 libopentracing1 libopentracing-c-wrapper0 prometheus
 # Packages from PyPI, in .build/python.
-PYTHON_PACKAGES := standardwebhooks==1.1.0
+PYTHON_PACKAGES := standardwebhooks==1.1.0 http-ece==1.2.1 py-vapid==1.9.6
 LOADTEST_PACKAGES := python3-matplotlib
 # Packages that install the tools of `make outside`, each into a folder of its own in .build.
 OUTSIDE_PACKAGES := python3-venv
@@ -134,7 +134,7 @@ PYTHON_STAMP := $(STAMPS)/python-$(shell echo $(PYTHON_PACKAGES) | cksum | cut -
 $(PYTHON_STAMP): | $(STAMPS)
 	@rm -rf .build/python
 	@echo "Fetching $(PYTHON_PACKAGES)"
-	@/usr/bin/python3 -m pip install --quiet --no-deps --only-binary :all: --disable-pip-version-check --root-user-action=ignore \
+	@/usr/bin/python3 -m pip install --quiet --no-deps --only-binary :all: --no-binary http-ece --disable-pip-version-check --root-user-action=ignore \
 	    --target .build/python $(PYTHON_PACKAGES)
 	@touch $@
 

@@ -57,6 +57,21 @@ static const unsigned char presence_outbox_js_map_bytes[] = {
 };
 ASSET(presence_outbox_js_map)
 
+static const unsigned char presence_push_js_bytes[] = {
+#embed "../../web/minified/presence-push.js"
+};
+ASSET(presence_push_js)
+
+static const unsigned char presence_push_js_map_bytes[] = {
+#embed "../../web/minified/presence-push.js.map"
+};
+ASSET(presence_push_js_map)
+
+static const unsigned char presence_push_d_ts_bytes[] = {
+#embed "../../web/presence-push.d.ts"
+};
+ASSET(presence_push_d_ts)
+
 static const unsigned char presence_messages_d_ts_bytes[] = {
 #embed "../../web/presence-messages.d.ts"
 };

@@ -3,7 +3,7 @@ import CSigning
 /// A key that signs, for one algorithm only. Any thread may use it, and no description shows it.
 public struct PrivateKey: Sendable {
     public let algorithm: SignatureAlgorithm
-    private let key: KeyHandle
+    let key: KeyHandle
 
     /// Reads PEM: PKCS #8, or the older PKCS #1 and SEC 1, not encrypted.
     ///
@@ -15,6 +15,26 @@ public struct PrivateKey: Sendable {
         guard let key = KeyHandle(key) else { return nil }
         self.algorithm = algorithm
         self.key = key
+    }
+
+    /// A new key on P-256, for ES256.
+    ///
+    /// - Throws: ``SigningFailure`` without random numbers.
+    public init() throws(SigningFailure) {
+        guard let key = KeyHandle(csigning_new_key()) else { throw SigningFailure() }
+        (algorithm, self.key) = (.es256, key)
+    }
+
+    /// The key on P-256 as PEM (PKCS #8, not encrypted): for a file that only its owner may read.
+    public var pem: String {
+        // Unsafe: the memory is the new string's own.
+        let pem = String(unsafeUninitializedCapacity: Int(csigning_longest_pem)) { buffer in
+            buffer.withMemoryRebound(to: CChar.self) { text in
+                key.use { csigning_private_pem($0, text.baseAddress, text.count) }
+            }
+        }
+        precondition(!pem.isEmpty, "there is no memory for a key as PEM")
+        return pem
     }
 
     /// The half that verifies.

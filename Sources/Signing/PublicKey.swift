@@ -6,7 +6,7 @@ import CSigning
 /// beside the curve.
 public struct PublicKey: Sendable {
     public let algorithm: SignatureAlgorithm
-    private let key: KeyHandle
+    let key: KeyHandle
 
     init(_ algorithm: SignatureAlgorithm, key: KeyHandle) {
         self.algorithm = algorithm
@@ -32,6 +32,28 @@ public struct PublicKey: Sendable {
                     algorithm.scheme, numbers.first, numbers.first.count, numbers.second, numbers.second.count))
         else { return nil }
         self.init(algorithm, key: key)
+    }
+
+    /// Reads a point of P-256, uncompressed (SEC 1, section 2.3.3): 65 bytes.
+    ///
+    /// - Returns: `nil` for any other length or form, and for a point beside the curve.
+    public init?(point: [UInt8]) {
+        guard point.count == Self.pointBytes, point[0] == 4,
+            let key = KeyHandle(
+                point.withUnsafeBufferPointer {
+                    csigning_key_of_numbers(csigning_es256, $0.baseAddress! + 1, 32, $0.baseAddress! + 33, 32)
+                })
+        else { return nil }
+        self.init(.es256, key: key)
+    }
+
+    static let pointBytes = 65
+
+    /// The point of a key on P-256, uncompressed.
+    public var point: [UInt8] {
+        var point = [UInt8](repeating: 0, count: Self.pointBytes)
+        precondition(algorithm == .es256 && key.use { csigning_point($0, &point) }, "the key has no point of P-256")
+        return point
     }
 
     /// Whether `signature` is this key's signature over exactly these bytes.

@@ -14,7 +14,7 @@ from support.server import BINARY, LIVING, Server
 LONGEST_TEST = 180
 """Seconds after which a test that hangs is given up."""
 
-LONG = ("test_23_replicas", "test_26_photos_s3", "test_31_push", "test_31_push_services", "test_34_rolling_upgrade")
+LONG = ("test_23_replicas", "test_26_photos_s3", "test_31_push", "test_31_push_services", "test_31_push_web", "test_34_rolling_upgrade")
 """Files with tests that take ten seconds and more."""
 
 BROWSERS = 2

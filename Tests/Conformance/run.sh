@@ -23,8 +23,8 @@ PYTHONPYCACHEPREFIX=$(realpath -m ../../.build/conformance)
 export PYTHONPYCACHEPREFIX
 unset PYTHONDONTWRITEBYTECODE
 
-if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema, PIL, h2' 2>/dev/null; then
-    echo "needs the Debian packages python3-pytest, python3-websockets, python3-yaml, python3-jsonschema, python3-pil and python3-h2" >&2
+if ! /usr/bin/python3 -c 'import pytest, websockets, yaml, jsonschema, PIL, h2, cryptography' 2>/dev/null; then
+    echo "needs the Debian packages python3-pytest, python3-websockets, python3-yaml, python3-jsonschema, python3-pil, python3-h2 and python3-cryptography" >&2
     exit 2
 fi
 parallel=""

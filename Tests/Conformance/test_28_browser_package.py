@@ -15,7 +15,7 @@ from support.line import Line
 
 ROOT = os.path.dirname(WEB)
 TYPES = os.path.join(os.path.dirname(__file__), "types")
-FILES = ["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox"]
+FILES = ["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox", "presence-push"]
 OPTIONS = {"strict": True, "noEmit": True, "types": [], "target": "es2022", "module": "es2022", "moduleResolution": "node",
            "lib": ["es2022", "dom", "dom.iterable"]}
 
@@ -191,13 +191,15 @@ declare function start(client: PresenceClient, user: string): void;
 declare function showSignIn(): void;
 declare function isInSight(message: string): boolean;
 declare function getToken(messaging: unknown): Promise<string>;
+declare function addEventListener(type: "push", act: (event: { data: { json(): any }; waitUntil(shown: Promise<void>): void }) => void): void;
+declare const registration: ServiceWorkerRegistration, button: HTMLButtonElement;
 declare const messaging: unknown, token: () => Promise<string>;
 """
 """What the page around a sample has."""
 
 
 def test_all_samples_of_the_manual_compile(tmp_path):
-    for name in ("presence.d.ts", "presence-messages.d.ts"):
+    for name in ("presence.d.ts", "presence-messages.d.ts", "presence-push.d.ts"):
         shutil.copy(os.path.join(WEB, name), tmp_path)
     found = samples()
     assert len(found) >= 10
@@ -209,7 +211,7 @@ def test_all_samples_of_the_manual_compile(tmp_path):
         # An ellipsis stands for what a page does.
         body = re.sub(r"…(?=;|$|\s*//)", "void 0", body, flags=re.M).replace("(share) => void 0", "(share) => {}").replace("(share) => …", "(share) => {}")
         types = {"PresenceClient", "PresenceAccount", "PresenceMessages", "Person"} - own
-        lines = [re.sub(r'"(https://presence.example.org)?/(presence(-messages)?)\.js"', r'"./\2.js"', each) for each in imports]
+        lines = [re.sub(r'"(https://presence.example.org)?/(presence(-messages|-push)?)\.js"', r'"./\2.js"', each) for each in imports]
         for name in sorted(types):
             lines.append(f'import type {{ {name} }} from "./presence{"-messages" if name == "PresenceMessages" else ""}.js";')
         (tmp_path / f"sample{number}.ts").write_text("\n".join(lines) + GIVEN + "export async function sample() {\n" + body + "\n}\n")

@@ -1,5 +1,6 @@
 // The parts for a signed-in user: the screens, the places they are at, and what is known without a network.
 import { PresenceMessages } from "/presence-messages.js";
+import "/presence-push.js";
 import { confirmed, findUser, h, nameOf, textOf } from "./parts.js";
 import { icon } from "./icons.js";
 import { Memory, again, badge } from "./known.js";
@@ -22,6 +23,20 @@ export const keepFiles = () => {
   navigator.serviceWorker?.register(policy?.createScriptURL(at) ?? at, { scope: "/app" }).catch(() => {});
 };
 
+/** A notification of a conversation that was read, here or elsewhere, is taken away. */
+const clear = async (chats) => {
+  if (globalThis.Notification?.permission !== "granted") return;
+  const worker = await navigator.serviceWorker?.getRegistration("/app");
+  for (const notification of (await worker?.getNotifications()) ?? []) {
+    if (!chats.some(({ id, unread }) => unread && id === notification.tag)) notification.close();
+  }
+};
+
+/** A press on a notification opens a conversation. A link that is followed asks about unsaved changes. */
+navigator.serviceWorker?.addEventListener("message", ({ data }) => {
+  if (data?.open?.startsWith("/app")) location.href = data.open;
+});
+
 /** Begins with a user: what was known of before comes first. */
 export const begin = async (app, client) => {
   const memory = new Memory(client.user);
@@ -29,10 +44,17 @@ export const begin = async (app, client) => {
   const messages = new PresenceMessages(client, { user: client.user });
   Object.assign(app, { client, memory, messages });
   keepFiles();
+  // The subscription may have changed, and belongs to this session from now on.
+  client.push.enabled().then((isOn) => isOn && client.push.enable()).catch(() => {});
   // The list of the conversations shows errors.
   again(client, () => messages.conversations(), (chats) => {
     if (messages !== app.messages) return;
-    app.countUnread(chats.filter(({ muted, archived }) => !muted && !archived).reduce((sum, { unread }) => sum + unread, 0));
+    const unread = chats.filter(({ muted, archived }) => !muted && !archived).reduce((sum, { unread }) => sum + unread, 0);
+    app.countUnread(unread);
+    // As last known: it may be older than the notification.
+    if (!chats.length || !chats.every(({ live }) => live)) return;
+    clear(chats).catch(() => {});
+    navigator.setAppBadge?.(unread).catch(() => {});
   });
 };
 

@@ -178,6 +178,37 @@ class Account extends Screen {
 
 const KINDS = { web: "Browser", phone: "Phone", tablet: "Tablet", desktop: "Computer", bot: "Bot" };
 
+/** Whether this browser shows messages while the app is closed. The browser asks the user after the press alone. */
+const notifying = (screen) => {
+  const { push, url } = screen.app.client;
+  const state = h("p", { class: "quiet", role: "status" });
+  const problem = h("p", { class: "bad", role: "alert" });
+  const toggle = button("");
+  const card = h("section", { class: "card", hidden: true }, h("h2", {}, "Notifications"), state, toggle, problem);
+  const show = async () => {
+    const isOn = await push.enabled();
+    state.textContent = isOn ? "This browser shows new messages while Presence is closed." : "This browser shows nothing while Presence is closed.";
+    toggle.textContent = isOn ? "Turn off" : "Turn on";
+    toggle.onclick = () => {
+      problem.textContent = "";
+      // The press is known to the browser only now.
+      const change = isOn ? push.disable() : push.enable();
+      busy(toggle, undefined, () => change).then(show).catch((error) => {
+        problem.textContent = error.code === "forbidden" ? "This browser does not allow notifications of this page. You can change that in its settings." : textOf(error);
+      });
+    };
+  };
+  const offer = async () => {
+    if (!push.supported) return;
+    const server = await (await fetch(`${url}/v1/server`)).json();
+    if (!server.push?.vapidKey) return;
+    await show();
+    card.hidden = false;
+  };
+  offer().catch(() => {});
+  return card;
+};
+
 class Devices extends Screen {
   render() {
     const { account } = this.app;
@@ -200,7 +231,7 @@ class Devices extends Screen {
     read().catch(fail);
     const all = button("Sign out on all devices", { class: "plain danger" });
     all.addEventListener("click", () => busy(all, undefined, () => this.app.signOut({ everywhere: true })).catch(fail));
-    return page(this, "Devices", h("section", { class: "card" }, list, problem, all));
+    return page(this, "Devices", notifying(this), h("section", { class: "card" }, list, problem, all));
   }
 }
 

@@ -1,8 +1,8 @@
 // The app's service worker: the app opens without a network, with all files of one version, and with those of the server when
-// there is one. The tag of the page is that of the version (Features/App): one question for each load.
+// there is one. The tag of the page is that of the version (Features/App): one question for each load. It also shows pushes.
 const PAGE = "/app";
 const FILES = [
-  ...["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox"].map((name) => `/${name}.js`),
+  ...["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox", "presence-push"].map((name) => `/${name}.js`),
   ...["app", "chats", "composer", "details", "files", "icons", "inside", "known", "log", "menu", "message", "parts", "people", "person",
     "profile", "qr", "settings", "signing", "talk"].map((name) => `/app/${name}.js`),
   "/app/app.css", "/app/inside.css", "/app/icon.svg",
@@ -64,4 +64,30 @@ addEventListener("fetch", (event) => {
   } else if (FILES.includes(pathname)) {
     event.respondWith(held(pathname).then((file) => file ?? fetch(event.request)));
   }
+});
+
+// ---- Pushes: one notification for each conversation, the newest ----
+
+addEventListener("push", (event) => {
+  const { conversation, title, text, badge } = event.data?.json() ?? {};
+  const shown = registration.showNotification(title || "New message", {
+    body: text || undefined, tag: conversation, renotify: !!conversation, icon: "/app/icon.png", data: { conversation }, timestamp: Date.now(),
+  });
+  event.waitUntil(Promise.all([shown, navigator.setAppBadge?.(badge).catch(() => {})]));
+});
+
+const open = async (conversation) => {
+  const place = conversation ? `/app#/talk/${encodeURIComponent(conversation)}` : PAGE;
+  for (const page of await clients.matchAll({ type: "window", includeUncontrolled: true })) {
+    if (new URL(page.url).pathname !== PAGE) continue;
+    // The page follows, unless the user has unsaved changes there. Not every browser lets a worker bring it to the front.
+    page.postMessage({ open: place });
+    return page.focus().catch(() => {});
+  }
+  return clients.openWindow(place);
+};
+
+addEventListener("notificationclick", (event) => {
+  event.notification.close();
+  event.waitUntil(open(event.notification.data?.conversation));
 });

@@ -1,4 +1,4 @@
-/// Signatures, HMACs and SHA-1 for Swift: OpenSSL's libcrypto.
+/// Signatures, HMACs, SHA-1 and encryption for a key's holder, for Swift: OpenSSL's libcrypto.
 ///
 /// A key is made once, never changes, and is freed by its owner. Any number of threads may use it at the same time, since each
 /// call has a context of its own. No call leaves an entry in the thread's queue of OpenSSL's errors, which TLS reads.
@@ -68,3 +68,28 @@ bool csigning_hmac_verify(
 
 /// Writes the SHA-1 of `data`, 20 bytes, for the handshake of WebSockets. SHA-1 protects nothing any more.
 bool csigning_sha1(const unsigned char *data, size_t size, unsigned char *digest);
+
+// Encryption for the holder of a key on P-256, as Web Push has it (RFC 8291).
+
+enum {
+    /// Bytes of the longest message that is sealed.
+    csigning_longest_message = 4096,
+    /// Bytes that fit a private key as PEM.
+    csigning_longest_pem = 512,
+};
+
+/// A new key for ES256 and for `csigning_agree`, which the caller owns; NULL if there are no random numbers.
+struct evp_pkey_st *csigning_new_key(void);
+/// Writes the private key in PKCS #8, not encrypted, without a NUL. Returns its length, or 0 if it does not fit.
+size_t csigning_private_pem(struct evp_pkey_st *key, char *pem, size_t room);
+/// Writes the point of a key on P-256, uncompressed: 65 bytes.
+bool csigning_point(struct evp_pkey_st *key, unsigned char *point);
+/// Writes the secret that a private key and another's public key on P-256 share (ECDH): 32 bytes.
+bool csigning_agree(struct evp_pkey_st *key, struct evp_pkey_st *peer, unsigned char *secret);
+/// Derives a key of `size` bytes (RFC 5869, with SHA-256).
+bool csigning_hkdf(
+    const unsigned char *salt, size_t salt_size, const unsigned char *secret, size_t secret_size,
+    const unsigned char *info, size_t info_size, unsigned char *key, size_t size);
+/// Encrypts with AES-128-GCM: a key of 16 bytes, a nonce of 12. Writes `size` bytes and 16 of the tag.
+bool csigning_seal(
+    const unsigned char *key, const unsigned char *nonce, const unsigned char *data, size_t size, unsigned char *sealed);

@@ -65,7 +65,9 @@ extension DeliveryQueue {
             record(QueueSettlement(id: event.id, outcome: .unwanted, reason: "status 410"))
         case .failed(let reason, let asked)?:
             counters.failed.value += 1
-            rest.hasFailed(event.subject, since: began, asked: asked, isOfAll: receiver.pausesForAll, at: now)
+            if receiver.rests {
+                rest.hasFailed(event.subject, since: began, asked: asked, isOfAll: receiver.pausesForAll, at: now)
+            }
             let spread = Double.random(in: -1...1, using: &shard.random)
             guard let pause = receiver.pause(after: event.tries + 1, asked: asked, spread: spread) else {
                 counters.givenUp.value += 1

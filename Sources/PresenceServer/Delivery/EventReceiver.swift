@@ -19,6 +19,8 @@ protocol EventReceiver {
     var mostAtATime: Int { get }
     /// Whether a pause that the answer to one event asks for holds for all of them.
     var pausesForAll: Bool { get }
+    /// Whether it gets no calls for a time while all fail (``ReceiverRest``).
+    var rests: Bool { get }
     /// Whether it must know of events that are dropped because too many wait (``giveUp(_:)``).
     var needsDropped: Bool { get }
     /// Events that wait at most, with at most 1 KiB for each of them on average.
@@ -57,6 +59,7 @@ protocol EventReceiver {
 }
 
 extension EventReceiver {
+    var rests: Bool { true }
     var needsDropped: Bool { false }
     func current(_ event: QueuedEvent) async throws(RedisFailure) -> QueuedEvent? { event }
     func isGone(_ event: QueuedEvent, since time: Timestamp) async {}

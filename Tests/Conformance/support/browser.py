@@ -154,7 +154,7 @@ class Page:
     def __init__(self, session, name, target, expected):
         self.session, self.name, self.target, self.expected = session, name, target, expected
         self.faults, self.sent, self.received, self.sockets, self.requests, self.loads = [], [], [], [], [], 0
-        self.dialogs = []
+        self.dialogs, self.workers = [], []
 
     async def send(self, method, **parameters):
         return await self.session.send(method, self.name, **parameters)
@@ -179,6 +179,8 @@ class Page:
             self.loads += 1
         elif method == "Page.javascriptDialogOpening":
             self.dialogs.append(event["message"])
+        elif method == "ServiceWorker.workerRegistrationUpdated":
+            self.workers += event["registrations"]
         elif method == "Fetch.requestPaused":
             asyncio.ensure_future(self.fulfil(event))
 

@@ -19,9 +19,22 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     _ = try? ProfileChanges.decode(json: bytes)
     _ = try? VisibilityChange.decode(json: Array(bytes))
     _ = try? ListChange.decode(json: Array(bytes), limit: 10)
+    readEndpoint(bytes)
     readForwarded(bytes)
     readChunks(bytes)
     return 0
+}
+
+/// An endpoint of Web Push: nothing but its own host can be the host of an accepted one.
+private func readEndpoint(_ bytes: UnsafeRawBufferPointer) {
+    _ = try? WebSubscription(json: Array(bytes))
+    let text = "https://" + String(decoding: bytes, as: UTF8.self)
+    guard let place = WebSubscription.Endpoint(text) else { return }
+    let rest = text.utf8.dropFirst(8 + place.host.utf8.count)
+    guard text.lowercased().hasPrefix("https://" + place.host), [nil, 0x2F, 0x3A, 0x3F].contains(rest.first),
+        !rest.contains(where: { $0 <= 0x20 || $0 >= 0x7F || $0 == 0x5C || $0 == 0x23 }),
+        !rest.prefix(while: { $0 != 0x2F && $0 != 0x3F }).contains(0x40)
+    else { fatalError("an endpoint that leads elsewhere") }
 }
 
 /// A body in chunks: its result does not depend on how its bytes are cut, and it never exceeds its limit.

@@ -67,6 +67,20 @@ static void mac(const uint8_t *bytes, size_t count)
     csigning_hmac_free(hmac);
 }
 
+// Each accepted point can be encrypted for, and is the one that was read.
+static void seal(const uint8_t *bytes, size_t count)
+{
+    unsigned char secret[32], key[16], point[65], sealed[csigning_longest_message + 16];
+    if (count < 64)
+        return;
+    struct evp_pkey_st *peer = csigning_key_of_numbers(csigning_es256, bytes, 32, bytes + 32, 32);
+    if (peer && (!csigning_agree(keys[csigning_es256], peer, secret) || !csigning_point(peer, point) || memcmp(point + 1, bytes, 64) != 0 ||
+                 !csigning_hkdf(bytes, 16, secret, sizeof(secret), bytes, count, key, sizeof(key)) ||
+                 csigning_seal(key, secret, bytes, count, sealed) != (count <= csigning_longest_message)))
+        abort();
+    csigning_key_free(peer);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
 {
     if (!keys[0])
@@ -74,7 +88,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
     if (count < 2)
         return 0;
     enum csigning_scheme scheme = bytes[1] % schemes;
-    const uint8_t kind = bytes[0] % 5;
+    const uint8_t kind = bytes[0] % 6;
     bytes += 2, count -= 2;
     switch (kind) {
     case 0: use(csigning_public_key(scheme, (const char *)bytes, count), scheme, bytes, count); break;
@@ -89,6 +103,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t count)
         if (csigning_verify(keys[scheme], scheme, message, sizeof(message), bytes, count))
             abort();
         break;
+    case 4: seal(bytes, count); break;
     default: mac(bytes, count);
     }
     if (ERR_peek_error())

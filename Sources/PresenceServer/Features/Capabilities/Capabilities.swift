@@ -3,8 +3,8 @@ import PresenceCore
 import PresenceProtocol
 import WebSockets
 
-/// `GET /v1/server`: what this server has, so that clients need not try. It depends on the configuration alone, and is
-/// made once.
+/// `GET /v1/server`: what this server has, so that clients need not try. It depends on the configuration alone, except for the
+/// key of pushes to browsers.
 final class Capabilities: Feature {
     static let plan = FeaturePlan(name: "capabilities", isOptional: false)
 
@@ -13,8 +13,7 @@ final class Capabilities: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        let response = HTTPResponse.json(200, json)
-        registry.route("GET", "/v1/server", for: .everyone) { call in call.respond(response) }
+        registry.route("GET", "/v1/server", for: .everyone) { [unowned self] call in call.respond(.json(200, json)) }
     }
 
     /// The features that a server may lack, in this order.
@@ -41,8 +40,9 @@ final class Capabilities: Feature {
         JSONWriter.key("features", to: &json)
         Self.list(features, to: &json)
         json += Array(#","signIn":{"password":\#(configuration[Accounts.enabled])},"push":{"platforms":"#.utf8)
-        let platforms = [("fcm", Push.fcmFile), ("apns", Push.apnsFile)]
+        let platforms = [("fcm", Push.fcmFile), ("apns", Push.apnsFile), ("web", Push.webSubject)]
         Self.list(platforms.filter { !configuration[$0.1].isEmpty }.map(\.0), to: &json)
+        if let key = shard.feature(Push.self)?.vapidKey { JSONWriter.member("vapidKey", key, to: &json) }
         json += Array(#"},"limits":{"#.utf8)
         ServerMessageWriter.limitMembers(shard.connectionLimits, to: &json)
         if hasAttachments {

@@ -40,7 +40,7 @@ extension KeyFamily {
     /// The token with which pushes are sent to APNs, shared by all servers.
     static let pushToken = KeyFamily(name: "push-token", isPassing: true, type: "string", expires: true)
 
-    static let pushes: [KeyFamily] = [.devices, .pushed, .push, .pushToken]
+    static let pushes: [KeyFamily] = [.devices, .pushed, .push, .pushToken, .vapid]
 }
 
 extension PartitionKeys {

@@ -5,12 +5,12 @@ import PresenceProtocol
 extension Push {
     static let queue = Setting<Int>(
         "push.queue", 100_000, in: 100...1_000_000,
-        about: "How many pushes may wait for FCM, and as many for APNs, with at most 1 KiB of Redis' memory for each "
+        about: "How many pushes may wait for each service, with at most 1 KiB of Redis' memory for each "
             + "of them on average. Beyond it, those of the device with most are dropped, then those whose next attempt is "
             + "furthest away.")
     static let caFile = Setting<String>(
         "push.caFile", "",
-        about: "The authorities that sign the certificates of FCM and APNs (PEM), for networks with a proxy that "
+        about: "The authorities that sign the certificates of push services (PEM), for networks with a proxy that "
             + "inspects TLS; empty: the system's.")
     static let fcmFile = Setting<String>(
         "push.fcm.serviceAccountFile", "",
@@ -27,7 +27,8 @@ extension Push {
         "push.apns.url", "https://api.push.apple.com",
         about: "The address of APNs; for apps in development https://api.sandbox.push.apple.com.")
 
-    static let settings: [any AnySetting] = [
-        queue, caFile, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
-    ]
+    static let settings: [any AnySetting] =
+        [
+            queue, caFile, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
+        ] + webSettings
 }

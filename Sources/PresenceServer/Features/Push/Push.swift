@@ -1,6 +1,7 @@
 import Installation
 import PresenceCore
 import PresenceProtocol
+import Redis
 import WebSockets
 
 /// Finds users who are truly away when a message arrives for them, and has it pushed to their devices: by FCM and APNs, and by a
@@ -20,6 +21,8 @@ final class Push: Feature {
 
     private unowned let shard: ShardLogic
     let due: DuePushes?
+    /// `nil` if nothing is pushed to browsers.
+    private let keys: VAPIDKeys?
     /// Whether APNs is a receiver: then its devices must have tokens of its kind.
     private let hasAPNs: Bool
     private static let mostTokenBytes = 1_024
@@ -27,6 +30,7 @@ final class Push: Feature {
     init(_ shard: ShardLogic) {
         self.shard = shard
         due = Self.isOn(shard.configuration) ? DuePushes(shard) : nil
+        keys = WebPush.isOn(shard.configuration) ? VAPIDKeys(shard) : nil
         hasAPNs = !shard.configuration[Push.apnsFile].isEmpty
     }
 
@@ -37,7 +41,25 @@ final class Push: Feature {
     }
 
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
-        if PushServices.count(configuration) > 0 { _ = try PushServices.all(configuration) }
+        try WebPush.check(configuration)
+        if PushServices.count(configuration) > 0 { _ = try PushServices.all(configuration, nil) }
+    }
+
+    /// The public key with which browsers subscribe; `nil` if nothing is pushed to them, and before the first connection to
+    /// Redis.
+    var vapidKey: String? { keys?.current?.publicText }
+
+    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
+        guard case .assert = step, let keys else { return done(nil) }
+        shard.tasks.run {
+            do throws(RedisFailure) {
+                try await keys.settle()
+                done(nil)
+            } catch {
+                // A key of another kind in its place stays: without it nothing else is missing.
+                done(error.isLasting ? nil : error)
+            }
+        }
     }
 
     func register(in registry: inout Registry) {
@@ -49,7 +71,7 @@ final class Push: Feature {
         registry.route(
             "PUT", "/v1/me/devices/current", for: .users, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in
-                let (platform, token) = try device(in: call)
+                let (platform, token) = try await device(in: call)
                 return try await set(platform, token, call)
             })
         registry.route(
@@ -59,32 +81,43 @@ final class Push: Feature {
 
     private func registerServices(in registry: inout Registry, _ courier: Courier, _ due: DuePushes) {
         // `check` has read the files before.
-        let senders = (try? PushServices.all(shard.configuration)) ?? []
+        let senders = (try? PushServices.all(shard.configuration, keys)) ?? []
         guard !senders.isEmpty else { return }
         let counters = QueueCounters(
-            sent: registry.counter("pushes_sent_total", help: "pushes that FCM or APNs has taken"),
-            failed: registry.counter("push_failures_total", help: "tries to hand a push to FCM or APNs that failed"),
+            sent: registry.counter("pushes_sent_total", help: "pushes that a push service has taken"),
+            failed: registry.counter("push_failures_total", help: "tries to hand a push to a push service that failed"),
             givenUp: registry.counter(
-                "pushes_given_up_total", help: "pushes that FCM or APNs refused, or did not take within an hour"),
+                "pushes_given_up_total", help: "pushes that a push service refused, or did not take within an hour"),
             dropped: registry.counter(
                 "pushes_dropped_total", help: "pushes that no device will get because too many waited"))
         let removed = registry.counter(
-            "push_devices_removed_total", help: "devices that FCM or APNs said are not registered any more")
+            "push_devices_removed_total", help: "devices that a push service said are not registered any more")
         due.platforms = senders.map(\.platform)
         let queues = courier.add(senders.map { PushService($0, shard, due, removed: removed) }, counters)
-        registry.gauge("pushes_queued", help: "pushes that wait for FCM or APNs, on the server that sends them") {
+        registry.gauge("pushes_queued", help: "pushes that wait for push services, on the server that sends them") {
             queues.reduce(0) { $0 + $1.waiting }
         }
     }
 
     // MARK: Devices
 
-    private func device(in call: HTTPCall) throws(Refusal) -> (platform: String, token: String) {
+    private func device(in call: HTTPCall) async throws(Refusal) -> (platform: String, token: String) {
+        if let subscription = try call.body(WebSubscription.init(device:)) {
+            if keys != nil, let place = subscription.place, !WebHosts(shard.configuration).contain(place.host) {
+                throw Refusal(.invalid("subscription.endpoint", "must be at a host that this server pushes to"))
+            }
+            // It is checked now, and not when it is pushed to.
+            guard try await call.work(.signatures, { subscription.encryption != nil }) else {
+                throw Refusal(
+                    .invalid("subscription.keys", "must be p256dh, a point of P-256, and auth, 16 bytes, in base64url"))
+            }
+            return (WebPush.platform, subscription.text)
+        }
         let (token, platform) = try call.body { (body) throws(DecodingFailure) in
             (try body.text("pushToken"), try body.text("platform"))
         }
         guard ["fcm", "apns"].contains(platform) else {
-            throw Refusal(.invalid("platform", "must be fcm or apns"))
+            throw Refusal(.invalid("platform", "must be fcm, apns or web"))
         }
         guard (1...Self.mostTokenBytes).contains(token.utf8.count),
             token.utf8.allSatisfy({ (0x21...0x7E).contains($0) })

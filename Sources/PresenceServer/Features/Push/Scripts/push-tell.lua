@@ -47,7 +47,8 @@ table.sort(devices, function(a, b) return a.at > b.at end)
 local shown, value = {}, int(tonumber(seq)) .. ' ' .. int(now)
 for i = 1, math.min(#devices, most) do
     local platform, token = devices[i].platform, devices[i].token
-    shown[i] = '{"platform":"' .. platform .. '","pushToken":' .. token .. '}'
+    local name = platform == 'web' and 'subscription' or 'pushToken'
+    shown[i] = '{"platform":"' .. platform .. '","' .. name .. '":' .. token .. '}'
     value = value .. ' ' .. deviceName(platform, token, platforms)
 end
 redis.call('HSET', pushedKey, conversation, value) -- mutation: push-is-remembered

@@ -8,6 +8,8 @@ local revokedAt = tonumber(redis.call('HGET', userKey, 'revokedAt') or '0')
 -- Its session may have ended while the request was under way: then the same token may be another's by now.
 local grant = string.match(device, '^g:(.+)$')
 local isOver = grant and redis.call('HEXISTS', grantsKey, grant) == 0
+-- A user has at most 10 devices of web: beyond them the one registered first is removed.
+local most, web = 10, {}
 local isKnown, fields = false, redis.call('HGETALL', devicesKey)
 for i = 1, #fields, 2 do
     local other = string.match(fields[i], '^g:(.+)$')
@@ -15,13 +17,21 @@ for i = 1, #fields, 2 do
     local isSame = itsPlatform == platform and itsToken == token
     local isThere = not other or redis.call('HEXISTS', grantsKey, other) == 1
     if isSame and isThere and (other or tonumber(at) >= revokedAt) then isKnown = true end
-    if not isThere or not isOver and isSame and fields[i] ~= device then redis.call('HDEL', devicesKey, fields[i]) end
+    if not isThere or not isOver and isSame and fields[i] ~= device then
+        redis.call('HDEL', devicesKey, fields[i])
+    elseif itsPlatform == 'web' and fields[i] ~= device then
+        web[#web + 1] = { field = fields[i], at = tonumber(at) }
+    end
 end
 if platform == '' then
     redis.call('HDEL', devicesKey, device)
     return { 'OK' }
 end
 if isOver then return { 'OK' } end
+if platform == 'web' then
+    table.sort(web, function(a, b) return a.at < b.at end)
+    for i = 1, #web - most + 1 do redis.call('HDEL', devicesKey, web[i].field) end
+end
 -- If the clock went back, it was registered after the revocation all the same.
 redis.call('HSET', devicesKey, device, platform .. ' ' .. int(math.max(now, revokedAt)) .. ' ' .. token)
 if isKnown then return { 'OK' } end

@@ -25,7 +25,7 @@ struct PushMessage: Codable, Sendable, Equatable {
         let (title, text) = (cut(due.title, to: mostTitle), cut(due.text, to: mostText))
         return due.devices.filter { $0.platform == platform }.map {
             PushMessage(
-                at: time, seq: seq, pushToken: $0.pushToken, user: due.user, conversation: due.conversation,
+                at: time, seq: seq, pushToken: $0.token, user: due.user, conversation: due.conversation,
                 title: title, text: text, badge: due.badge)
         }
     }
@@ -99,7 +99,11 @@ struct PushMessage: Codable, Sendable, Equatable {
 
         struct Device: Decodable {
             let platform: String
-            let pushToken: String
+            private let pushToken: String?
+            private let subscription: WebSubscription?
+
+            /// The text that a push's entry has.
+            var token: String { pushToken ?? subscription?.text ?? "" }
         }
     }
 }

@@ -10,6 +10,8 @@ protocol PushSender {
     /// Identifies its queue: where it sends, and as which app.
     var name: String { get }
     var url: String { get }
+    /// Whether all pushes are sent to one service: while it fails, nothing is sent.
+    var isOneService: Bool { get }
 
     /// APNs' 410 and FCM's UNREGISTERED remove the device. APNs' 400, 404, 405 and 413, and FCM's 400 and
     /// SENDER_ID_MISMATCH are refusals, which are not tried again. Every other failure is (`RetrySchedule`).
@@ -19,6 +21,10 @@ protocol PushSender {
     ///   - time: Now, in ms since 1970.
     /// - Returns: `nil` if there was no call.
     func send(_ message: PushMessage, id: String, at time: Timestamp, on shard: ShardLogic) async -> DeliveryOutcome?
+}
+
+extension PushSender {
+    var isOneService: Bool { true }
 }
 
 /// A push service: of each event `push.due` it gets one push for each device of its platform.
@@ -54,6 +60,7 @@ final class PushService: EventReceiver {
     var mostAtATime: Int { 50 }
     /// A service limits single devices as well as all.
     var pausesForAll: Bool { false }
+    var rests: Bool { sender.isOneService }
     var needsDropped: Bool { true }
 
     func mostWaiting(_ configuration: ServerConfiguration) -> Int64 { Int64(configuration[Push.queue]) }
@@ -104,7 +111,10 @@ final class PushService: EventReceiver {
         let call = ScriptCall(
             .pushCheck, in: nil,
             ["devices": keys.devices(user), "grants": keys.grants(user), "user": keys.user(user)],
-            ["platform": sender.platform, "idle": shard.configuration[Accounts.idle], "token": PushTarget.json(token)])
+            [
+                "platform": sender.platform, "idle": shard.configuration[Accounts.idle],
+                "token": PushTarget.json(token, of: sender.platform),
+            ])
         do throws(RedisFailure) {
             return try await shard.reply(to: call).word == "1"
         } catch {
@@ -187,7 +197,7 @@ final class PushService: EventReceiver {
         let keys = shard.partitions.keys(of: user)
         let call = ScriptCall(
             .dropDevice, in: keys, ["devices": keys.devices(user)],
-            ["platform": sender.platform, "token": PushTarget.json(target.token), "time": time])
+            ["platform": sender.platform, "token": PushTarget.json(target.token, of: sender.platform), "time": time])
         removed.value += Int((try? await shard.reply(to: call))?[0].int ?? 0)
     }
 
@@ -210,7 +220,7 @@ final class PushService: EventReceiver {
             .pushMissed, in: keys, ["pushed": keys.pushed(user)],
             [
                 "conversation": message.conversation, "at": at, "platform": sender.platform,
-                "token": PushTarget.json(message.pushToken),
+                "token": PushTarget.json(message.pushToken, of: sender.platform),
             ])
         do throws(RedisFailure) {
             _ = try await shard.reply(to: call)

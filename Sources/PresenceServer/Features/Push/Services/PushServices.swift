@@ -7,16 +7,20 @@ import Tokens
 /// The push services that the configuration names.
 enum PushServices {
     static func count(_ configuration: ServerConfiguration) -> Int {
-        [Push.fcmFile, Push.apnsFile].count { !configuration[$0].isEmpty }
+        [Push.fcmFile, Push.apnsFile, Push.webSubject].count { !configuration[$0].isEmpty }
     }
 
+    /// - Parameter keys: For pushes to browsers.
     /// - Throws: the reason why the first is invalid.
-    static func all(_ configuration: ServerConfiguration) throws(InvalidConfiguration) -> [any PushSender] {
+    static func all(
+        _ configuration: ServerConfiguration, _ keys: VAPIDKeys?
+    ) throws(InvalidConfiguration) -> [any PushSender] {
         let authorities = configuration[Push.caFile]
         if !authorities.isEmpty { _ = try read(authorities, Push.caFile) }
         var senders: [any PushSender] = []
         if let fcm = try readFCM(configuration) { senders.append(fcm) }
         if let apns = try readAPNs(configuration) { senders.append(apns) }
+        if let keys, let web = WebPush(configuration, keys, tls: tls(configuration)) { senders.append(web) }
         return senders
     }
 

@@ -30,7 +30,11 @@ struct PushTarget: Hashable {
         }
     }
 
-    /// A token as JSON, as scripts compare it.
+    /// A platform's token as JSON, as scripts compare it. A subscription is JSON already.
+    static func json(_ token: String, of platform: String) -> String {
+        platform == WebPush.platform ? token : json(token)
+    }
+
     static func json(_ token: String) -> String {
         var json: [UInt8] = []
         JSONWriter.string(token, to: &json)
