@@ -115,7 +115,7 @@ async def test_a_newer_code_replaces_the_older_one(accounts):
     assert (await use(accounts, ana.email, second[0])).status == 200
 
 
-@pytest.mark.parametrize("code", ["", "12345", "1234567", "abcdef", "x" * 43, "A" * 2_000, "\u0661\u0662\u0663\u0664\u0665\u0666"])
+@pytest.mark.parametrize("code", ["", "12345", "1234567", "abcdef", "x" * 43, "A" * 2_000, "\u0661" * 6])
 async def test_malformed_codes_get_the_answer_of_wrong_ones(accounts, code):
     ana = await accounts.sign_up()
     await ask(accounts, ana.email)

@@ -39,7 +39,7 @@ async def test_a_guest_has_an_account_without_an_address(accounts, room):
     assert me["account"] == account and me["profile"]["displayName"] == "Ana"
     client = await room.come("guest", token=guest.access)
     assert client.user == guest.user and (await client.hear("ownAccount"))["account"] == account
-    # What anyone with an account can do.
+    # A guest can do the same as other users.
     assert (await guest.call("PATCH", "/v1/me", {"changes": {"preferredLanguage": "fr"}})).status == 200
     assert (await guest.call("PUT", "/v1/me/username", {"username": f"guest.{room.suffix}"})).status == 200
     assert (await guest.me())["account"]["username"] == f"guest.{room.suffix}"
@@ -70,7 +70,7 @@ async def test_guests_are_off_unless_switched_on(start):
     accounts = Accounts(start(ON))
     refused(await accounts.post("/v1/accounts", guest=True), 403, "forbidden", "guests_off")
     assert (await accounts.api.request("GET", "/v1/server")).json["signIn"]["guests"] is False
-    # An ordinary sign-up may say that it is none.
+    # An ordinary sign-up may have the member too.
     await accounts.sign_up(guest=False)
 
 
@@ -96,7 +96,7 @@ async def test_an_upgrade_keeps_everything_while_sessions_talk(accounts, room):
     assert account["emailVerified"] is False and answer.json["profile"]["displayName"] == "Ana"
     own = await client.hear("ownAccount", account=lambda account: account.get("email") == email)
     assert "guest" not in own["account"]
-    # The session goes on, with its old token too.
+    # The session continues, with its old token too.
     await client.did("send", conversation=conversation, message={"id": fresh(), "text": "after"})
     messages = (await bob.did("getMessages", conversation=conversation))["messages"]
     assert sorted(each["text"] for each in messages) == sorted([*map(str, range(20)), "after"])

@@ -4,7 +4,7 @@ import { DRAFT, KNOWN, button, confirmed, h, isID, placed } from "./parts.js";
 import "./signing.js";
 
 const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
-const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen" };
+const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen", "/signin": "link-screen" };
 /** The list at the side, and the page beside it. A narrow page has one of both. */
 const INSIDE = {
   "/chats": ["chats-list", "welcome-screen"], "/talk": ["chats-list", "talk-screen"], "/new": ["chats-list", "group-screen"],
@@ -31,6 +31,7 @@ class App extends HTMLElement {
   messages = null;
   memory = null;
   mailToken = "";
+  mailAddress = "";
   #inside;
   #notice = "";
   #banner = h("p", { class: "banner", role: "status" });
@@ -53,9 +54,10 @@ class App extends HTMLElement {
   }
 
   #takeMailToken() {
-    const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
+    const [, address, token] = /^#(?:email=([^&]+)&)?token=([\w-]+)$/.exec(location.hash) ?? [];
     if (!token || !MAILS[location.pathname]) return;
     this.mailToken = token;
+    this.mailAddress = address ? decodeURIComponent(address) : "";
     // So it is in no history, and on no photographed screen.
     history.replaceState(null, "", location.pathname);
   }

@@ -177,7 +177,8 @@ extension AccountConsole.Account {
 
     private var fields: [String] {
         [user, email ?? "-", username ?? "-"]
-            + [disabled ? "disabled" : nil, email == nil ? "guest" : emailVerified ? nil : "unverified"].compactMap(\.self)
+            + [disabled ? "disabled" : nil, email == nil ? "guest" : emailVerified ? nil : "unverified"].compactMap(
+                \.self)
     }
 
     fileprivate var line: String { fields.joined(separator: " ") }

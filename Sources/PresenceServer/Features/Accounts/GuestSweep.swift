@@ -44,7 +44,7 @@ final class GuestSweep {
             ["keep": keep, "lease": Self.lease, "most": Self.most])
         guard let reply = try? await shard.reply(to: call), reply.word == "OK" else { return }
         for user in reply.rest.compactMap({ $0.string.flatMap { UserID($0) } }) where shard.link.isLive {
-            // What fails here is left for a later sweep.
+            // A later sweep deletes the guests that fail here.
             _ = try? await accounts.remove(user, held: nil, guest: .unused(keep), by: nil)
         }
     }

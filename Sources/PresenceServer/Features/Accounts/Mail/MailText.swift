@@ -64,8 +64,8 @@ enum MailText {
 
                 \(accounts.link("signin", "email=\(code.escaped(email))&token=\(code.token)"))
 
-            They work once, within 10 minutes. After five wrong tries with a code, only the link works. Give them to nobody. If
-            you did not ask for this, ignore this mail.
+            They work once, within 10 minutes. After five wrong tries with a code, only the link works. Do not give them
+            to anyone. If you did not ask for this, ignore this mail.
 
             """)
     }

@@ -19,7 +19,8 @@ extension Accounts {
         let ask = ScriptCall(
             .askEmail, in: keys, ["user": keys.user(user), "mail": keys.mail],
             [
-                "compared": account.held.bytes.hexadecimal, "password": "", "address": email.text, "digest": token.digest,
+                "compared": account.held.bytes.hexadecimal, "password": "", "address": email.text,
+                "digest": token.digest,
                 "lifetime": MailToken.lifetime,
                 "text": isMailed ? MailText.change(to: email, token, self).encoded : "",
             ], by: call.writer)

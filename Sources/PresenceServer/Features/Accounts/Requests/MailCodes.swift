@@ -25,7 +25,10 @@ extension Accounts {
         let keys = addresses.keys(of: email.text)
         let call = ScriptCall(
             .askMailCode, in: keys,
-            ["codes": keys.codes(addresses.guesses(of: email.text)), "emails": keys.emails(with: email), "mail": keys.mail],
+            [
+                "codes": keys.codes(addresses.guesses(of: email.text)), "emails": keys.emails(with: email),
+                "mail": keys.mail,
+            ],
             [
                 "address": email.text, "code": addresses.digest(of: code.digits, for: email.text),
                 "link": Sodium.sha256(Array(code.token.utf8)).hexadecimal, "lifetime": MailCode.lifetime,

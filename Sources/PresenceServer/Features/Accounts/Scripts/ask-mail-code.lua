@@ -3,8 +3,8 @@
 -- the mail depends on it. A newer code replaces an older one; an address gets five an hour. A repetition of a request whose
 -- reply was lost does nothing more.
 -- keys: codes, emails, mail
--- args: address, code its digest (hex), link digest of the token in the link (hex), lifetime of both, memory for a hundred failures
---       in ms, text of the mail, forNew if addresses without an account get it too
+-- args: address, code its digest (hex), link digest of the token in the link (hex), lifetime of both, memory for a hundred
+--       failures in ms, text of the mail, forNew if addresses without an account get it too
 -- replies: OK | FENCED
 local held = redis.call('HMGET', codesKey, 'link', 'failures')
 if held[1] == link or not mayMail(codesKey, 'code', 5) then return { 'OK' } end

@@ -2,10 +2,10 @@
 -- Creates an account with all its data. The user's id was drawn into the partition of the address. If a username was claimed
 -- before, account and username are created in the same step, or neither. A guest has neither address nor password.
 -- keys: unfinished, user, emails, grants, mail, guests
--- args: intent, user, number of the wish for a username or '', address or '' for a guest, password (hex) or '', displayName (encoded), idempotency or '',
---       repetition how long that is remembered, grant or '' to sign in on none, secret its key (hex), kind, name (encoded),
---       digest of the token that verifies the address (hex), lifetime of the token, text of the mail or '',
---       isVerified if the address counts as verified
+-- args: intent, user, number of the wish for a username or '', address or '' for a guest, password (hex) or '', displayName
+--       (encoded), idempotency or '', repetition how long that is remembered, grant or '' to sign in on none, secret its key
+--       (hex), kind, name (encoded), digest of the token that verifies the address (hex), lifetime of the token, text of the
+--       mail or '', isVerified if the address counts as verified
 -- replies: OK(what fulfil says or '', account, version) | GONE(last) if the wish is over
 --       | TAKEN(claim) if the address is claimed by another: "USER NUMBER" | FENCED
 local taken = address ~= '' and redis.call('HGET', emailsKey, address)

@@ -2,8 +2,8 @@
 -- Gives the account the claimed new address, unless the wish is over. The old address is to be released. A guest gets the
 -- password of the upgrade as well, and is no guest any more.
 -- keys: user, mail, guests
--- args: user, address, number, former address or '', text of a mail there that tells of it, digest of a token that verifies a guest's
---       address (hex), lifetime of the token, request text of the mail with it
+-- args: user, address, number, former address or '', text of a mail there that tells of it, digest of a token that verifies a
+--       guest's address (hex), lifetime of the token, request text of the mail with it
 -- replies: OK(releasing) also if that was done before | GONE: then the claim is to be given up | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'emailClaim', 'emailWanted', 'emailWish', 'emailReleasing',
     'change', 'upgrade')

@@ -1,7 +1,7 @@
 -- uses: account-lib
--- Uses up the code or the link of a mail, and returns the address's claim. A wrong code counts as a try: after five the code is
--- gone, and after a hundred, over all codes of the address, only links are accepted. The link is too long to be guessed, so
--- nobody's tries can take it from its owner. It clears the failures, and so does a right code.
+-- Uses up the code or the link of a mail, and returns the address's claim. A wrong code counts as a try: after five the code has
+-- no effect, and after a hundred, over all codes of the address, only links are accepted. The link is too long to be guessed, so
+-- strangers cannot take it from its owner. It clears the failures, and so does a right code.
 -- keys: codes, emails
 -- args: address, code digest of the code (hex) or '', link digest of the link's token (hex) if there is no code, memory for a
 --       hundred failures in ms

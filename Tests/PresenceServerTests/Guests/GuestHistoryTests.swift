@@ -67,7 +67,9 @@ import Testing
             becomes: "local isUsed = false"),
         ScriptMistake(name: "an upgraded account remains a guest", at: "no-guest-any-more"),
         ScriptMistake(name: "an account with an address can be upgraded again", at: "upgrade-needs-no-address"),
-        ScriptMistake(name: "an upgrade that another one replaced counts", at: "upgrade-has-a-number", becomes: "local number = held[4] or int(nextVersion(held[4], floorKey))"),
+        ScriptMistake(
+            name: "an upgrade that another one replaced counts", at: "upgrade-has-a-number",
+            becomes: "local number = held[4] or int(nextVersion(held[4], floorKey))"),
         ScriptMistake(name: "a code works for ever", at: "code-works-once"),
     ]
 }

@@ -233,9 +233,10 @@ final class GuestHistory {
         }
         for key in try texts(["KEYS", "*:user:*"]) {
             let user = String(key.split(separator: ":", maxSplits: 2)[2])
-            let words = (try world.redis.command(
-                ["HMGET", key, "email", "emailClaim", "emailWanted", "emailReleasing", "upgrade", "guest"]
-            ).get().array ?? []).map(\.string)
+            let words =
+                (try world.redis.command(
+                    ["HMGET", key, "email", "emailClaim", "emailWanted", "emailReleasing", "upgrade", "guest"]
+                ).get().array ?? []).map(\.string)
             expect(words[2] == nil && words[3] == nil && words[4] == nil, "an upgrade of \(user) is left open")
             expect(words[0] == nil || words[5] == nil, "\(user) is a guest with an address")
             guard let email = words[0] else { continue }
