@@ -2,7 +2,7 @@
 -- Records the request for another address, and queues the mail that confirms it. A guest's request has a password too, which
 -- counts from the moment when the address is confirmed.
 -- keys: user, mail
--- args: compared hash that the password was compared with (hex), or '' for a guest, password of the guest (hex) or '', address
+-- args: compared hash that the password was compared with (hex) or '' for a guest, password of the guest (hex) or '', address
 --       the new one, digest of the token (hex), lifetime of the token, text of the mail or '' for none: its token opens nothing
 --       since nobody knows it
 -- replies: OK | CHANGED | TOOFAST | FENCED

@@ -4,8 +4,8 @@
 -- at".
 -- keys: unfinished, user, sessions, grants, contacts, blocks, creations, emails any if that is in another partition, inbox,
 --       history, notifications, notificationMarks, devices, pushed, mail, mailing, guests
--- args: user, compared hash that the password was compared with (hex) or '' for none, unused ms for which a guest must not have
---       been used, 'own' if any guest may go, '' if it need not be a guest, nameIntent that gives up the username, leaveIntent
+-- args: user, compared hash that the password was compared with (hex) or '' for none, unused ms since the last use of a guest
+--       or 'own' for any guest or '' for any account, nameIntent that gives up the username, leaveIntent
 --       that takes them out of their conversations, emailIntent that gives up addresses in other partitions
 -- replies: OK(1 if there are such addresses, name of the picture or '') | NONE | CHANGED | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'password', 'emailClaim', 'version', 'guest')
