@@ -3,7 +3,6 @@
 import asyncio
 import re
 import time
-from urllib.parse import parse_qs
 
 import pytest
 
@@ -17,23 +16,6 @@ OPEN = ON | {"accounts.mailCodeSignUp": True}
 @pytest.fixture
 def accounts(server):
     return Accounts(server)
-
-
-def code_mails(accounts, email):
-    return [mail for mail in accounts.mails(email) if "Subject: Your code to sign in\r\n" in mail]
-
-
-async def ask(accounts, email, number=1):
-    """Asks for a code; returns the digits and the token of the mail of this number."""
-    answer = await accounts.post("/v1/signin/mail", email=email)
-    assert answer.status == 202 and answer.json == {}, answer
-    mails = await eventually(lambda: len(found := code_mails(accounts, email)) >= number and found, f"mail {number}")
-    known = accounts.__dict__.setdefault("codes", {}).setdefault(email, [])
-    known.extend(mail for mail in mails if mail not in known)
-    mail = known[number - 1]
-    link = parse_qs(re.search(r"/signin#(\S+)", mail).group(1), strict_parsing=True)
-    assert link["email"] == [email.lower()]
-    return re.search(r"\r\n {4}(\d{6})\r\n", mail).group(1), link["token"][0]
 
 
 async def use(accounts, email, code, **more):
@@ -52,7 +34,7 @@ def others(code):
 async def test_a_code_signs_in_once_and_proves_the_address(accounts):
     ana = await accounts.sign_up(f"an+a{accounts.address()}")
     assert (await accounts.post("/v1/emails/verify", token=await accounts.mail(ana.email, 1, "verify"))).status == 204
-    code, _ = await ask(accounts, ana.email)
+    code, _ = await accounts.code(ana.email)
     answer = await use(accounts, ana.email.upper(), f" {code[:3]} {code[3:]} ", device={"kind": "web", "name": "Web"})
     assert answer.status == 200 and answer.json["created"] is False and answer.json["user"] == ana.user, answer
     assert answer.json["account"]["emailVerified"] is True
@@ -66,7 +48,7 @@ async def test_a_code_signs_in_once_and_proves_the_address(accounts):
 
 async def test_the_link_signs_in_once(accounts):
     ana = await accounts.sign_up()
-    code, token = await ask(accounts, ana.email)
+    code, token = await accounts.code(ana.email)
     assert (await use(accounts, ana.email, token)).json["user"] == ana.user
     for each in (token, code):
         wrong(await use(accounts, ana.email, each))
@@ -76,7 +58,7 @@ async def test_a_code_for_an_address_that_nobody_had_proved_ends_what_the_maker_
     """Someone may have signed up with another person's address, to have their account later."""
     thief = await accounts.sign_up()
     client = await room.come("thief", token=thief.access)
-    code, _ = await ask(accounts, thief.email)
+    code, _ = await accounts.code(thief.email)
     owner = await use(accounts, thief.email, code)
     assert owner.status == 200 and owner.json["account"]["emailVerified"] is True
     await client.closed(4001)
@@ -96,7 +78,7 @@ async def test_a_code_for_an_address_that_nobody_had_proved_ends_what_the_maker_
 
 async def test_a_code_has_five_tries_and_the_link_remains(accounts):
     ana = await accounts.sign_up()
-    code, token = await ask(accounts, ana.email)
+    code, token = await accounts.code(ana.email)
     for each in others(code)[:5]:
         wrong(await use(accounts, ana.email, each))
     wrong(await use(accounts, ana.email, code))
@@ -107,8 +89,8 @@ async def test_a_code_has_five_tries_and_the_link_remains(accounts):
 
 async def test_a_newer_code_replaces_the_older_one(accounts):
     ana = await accounts.sign_up()
-    first = await ask(accounts, ana.email)
-    second = await ask(accounts, ana.email, 2)
+    first = await accounts.code(ana.email)
+    second = await accounts.code(ana.email, 2)
     if first[0] != second[0]:
         wrong(await use(accounts, ana.email, first[0]))
     wrong(await use(accounts, ana.email, first[1]))
@@ -118,13 +100,13 @@ async def test_a_newer_code_replaces_the_older_one(accounts):
 @pytest.mark.parametrize("code", ["", "12345", "1234567", "abcdef", "x" * 43, "A" * 2_000, "\u0661" * 6])
 async def test_malformed_codes_get_the_answer_of_wrong_ones(accounts, code):
     ana = await accounts.sign_up()
-    await ask(accounts, ana.email)
+    await accounts.code(ana.email)
     wrong(await use(accounts, ana.email, code))
 
 
 async def test_a_code_is_for_its_address_alone(accounts):
     ana, bob = await accounts.sign_up(), await accounts.sign_up()
-    (code, token), _ = await ask(accounts, ana.email), await ask(accounts, bob.email)
+    (code, token), _ = await accounts.code(ana.email), await accounts.code(bob.email)
     for each in (code, token):
         wrong(await use(accounts, bob.email, each))
     wrong(await use(accounts, "not an address", code))
@@ -134,7 +116,7 @@ async def test_an_unknown_address_gets_the_same_answer_and_no_mail(accounts):
     ana, nobody = await accounts.sign_up(), accounts.address()
     answers = [await accounts.post("/v1/signin/mail", email=each) for each in (ana.email, nobody, "not an address")]
     assert all(answer.status == 202 and answer.body == answers[0].body for answer in answers)
-    await eventually(lambda: code_mails(accounts, ana.email), "the mail")
+    await eventually(lambda: accounts.code_mails(ana.email), "the mail")
     await asyncio.sleep(1)
     assert not accounts.mails(nobody)
     wrong(await use(accounts, nobody, "123456"))
@@ -144,7 +126,7 @@ async def test_the_store_does_the_same_for_known_and_unknown_addresses(start):
     redis = start.redis()
     accounts = Accounts(start(ON | {"redis.url": redis.url, "partitions": 1}, shards=1))
     ana, nobody = await accounts.sign_up(), accounts.address()
-    await ask(accounts, ana.email)
+    await accounts.code(ana.email)
 
     def commands():
         """The number of those commands that only requests cause."""
@@ -167,10 +149,10 @@ async def test_the_store_does_the_same_for_known_and_unknown_addresses(start):
 async def test_an_address_gets_five_codes_an_hour(accounts):
     ana = await accounts.sign_up()
     for number in range(1, 6):
-        await ask(accounts, ana.email, number)
+        await accounts.code(ana.email, number)
     assert (await accounts.post("/v1/signin/mail", email=ana.email)).status == 202
     await asyncio.sleep(1)
-    assert len(code_mails(accounts, ana.email)) == 5
+    assert len(accounts.code_mails(ana.email)) == 5
 
 
 async def test_a_client_that_asks_too_often_is_slowed(start):
@@ -191,7 +173,7 @@ async def test_a_client_may_try_ten_wrong_codes(start):
 async def test_a_code_signs_up_where_that_is_on(start):
     accounts, email = (found := Accounts(start(OPEN))), found.address("roberta")
     assert (await accounts.api.request("GET", "/v1/server")).json["signIn"]["mailCodeSignUp"] is True
-    code, token = await ask(accounts, email)
+    code, token = await accounts.code(email)
     refused(await use(accounts, email, code, displayName=" "), 422, "validation_failed")
     answer = await use(accounts, email, code, displayName="Roberta R.", device={"kind": "phone", "name": "Phone"})
     assert answer.status == 201 and answer.json["created"] is True, answer
@@ -200,7 +182,7 @@ async def test_a_code_signs_up_where_that_is_on(start):
     assert (await person.me())["profile"]["displayName"] == "Roberta R."
     wrong(await use(accounts, email, token))
     wrong(await accounts.sign_in(email, ""))
-    code, _ = await ask(accounts, email, 2)
+    code, _ = await accounts.code(email, 2)
     again = await use(accounts, email, code)
     assert again.status == 200 and again.json["created"] is False and again.json["user"] == person.user
     refused(await accounts.post("/v1/accounts", email=email, password=PASSWORD), 409, "conflict", "email_taken")
@@ -210,14 +192,14 @@ async def test_many_uses_of_one_code_at_once_sign_in_once(start):
     accounts = Accounts(start(OPEN))
     for _ in range(3):
         email = accounts.address()
-        code, token = await ask(accounts, email)
+        code, token = await accounts.code(email)
         answers = await together(*(use(accounts, email, each) for each in [code, token] * 2))
         assert sorted(answer.status for answer in answers) == [201, 401, 401, 401], answers
 
 
 async def test_a_disabled_account_is_not_entered(accounts, room):
     ana = await accounts.sign_up()
-    code, _ = await ask(accounts, ana.email)
+    code, _ = await accounts.code(ana.email)
     path = f"/v1/users/{ana.user}/account/disable"
     assert (await room.api.request("POST", path, token=room.backend)).status == 204
     wrong(await use(accounts, ana.email, code))
@@ -227,7 +209,7 @@ async def test_a_code_is_good_for_ten_minutes(start):
     redis = start.redis()
     accounts = Accounts(start(ON | {"redis.url": redis.url}))
     ana = await accounts.sign_up()
-    code, token = await ask(accounts, ana.email)
+    code, token = await accounts.code(ana.email)
     [key] = redis.command("KEYS", "*:codes:*").split()
     left = int(redis.command("HGET", key, "until")) - time.time() * 1_000
     assert 500_000 < left < 601_000

@@ -54,10 +54,11 @@ class App extends HTMLElement {
   }
 
   #takeMailToken() {
-    const [, address, token] = /^#(?:email=([^&]+)&)?token=([\w-]+)$/.exec(location.hash) ?? [];
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const token = /^[\w-]+$/.exec(parts.get("token") ?? "")?.[0];
     if (!token || !MAILS[location.pathname]) return;
     this.mailToken = token;
-    this.mailAddress = address ? decodeURIComponent(address) : "";
+    this.mailAddress = parts.get("email") ?? "";
     // So it is in no history, and on no photographed screen.
     history.replaceState(null, "", location.pathname);
   }
@@ -205,7 +206,7 @@ class App extends HTMLElement {
     if (["/talk", "/person"].includes(place) && !isID(placed(2))) place = place === "/talk" ? "/chats" : "/people";
     const mail = MAILS[location.pathname];
     const isReady = state?.account?.setupCompleted;
-    if (mail && !(mail === "reset-screen" && !this.mailToken)) this.#show(undefined, mail);
+    if (mail && (mail === "verify-screen" || this.mailToken)) this.#show(undefined, mail);
     else if (!state) this.#show(undefined, OUTSIDE[place] ?? "sign-in-screen");
     else if (!isReady) this.#show(undefined, "setup-screen");
     else {
