@@ -85,11 +85,11 @@ async def test_an_upgrade_keeps_everything_while_sessions_talk(accounts, room):
     conversation = (await talk(client, bob))["id"]
     email = accounts.address()
 
-    async def talk():
+    async def write():
         for number in range(20):
             await client.did("send", conversation=conversation, message={"id": fresh(), "text": str(number)})
 
-    answer, _ = await together(upgrade(guest, email), talk())
+    answer, _ = await together(upgrade(guest, email), write())
     assert answer.status == 200, answer
     account = answer.json["account"]
     assert account["user"] == guest.user and account["email"] == email and "guest" not in account
