@@ -1410,6 +1410,14 @@ export class PresenceAccount extends EventTarget {
     return this.#enter(SESSIONS, { email, password });
   }
 
+  requestCode(email) {
+    return ask(POST, this.#url + "/v1/signin/mail", { email });
+  }
+
+  signInByMail(email, mailCode) {
+    return this.#enter(SESSIONS, { email, mailCode });
+  }
+
   /** Works without a network too: this browser forgets at once, the server is informed later. */
   async signOut({ everywhere } = {}) {
     if (everywhere) return this.#end(SESSIONS + "/all");

@@ -294,6 +294,31 @@ static const unsigned char want_email_bytes[] = {
 };
 ASSET(want_email)
 
+static const unsigned char unused_guests_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/unused-guests.lua"
+};
+ASSET(unused_guests)
+
+static const unsigned char ask_mail_code_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/ask-mail-code.lua"
+};
+ASSET(ask_mail_code)
+
+static const unsigned char use_mail_code_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/use-mail-code.lua"
+};
+ASSET(use_mail_code)
+
+static const unsigned char enter_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/enter.lua"
+};
+ASSET(enter)
+
+static const unsigned char want_upgrade_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/want-upgrade.lua"
+};
+ASSET(want_upgrade)
+
 // ---- Usernames ----
 
 static const unsigned char change_username_bytes[] = {

@@ -18,7 +18,7 @@ async def test_files_have_types_tags_and_are_compressed(start):
     for path, type in {"/presence.js": "text/javascript", "/presence.d.ts": "text/plain", "/app": "text/html",
                        "/presence-messages.js": "text/javascript", "/presence-messages.d.ts": "text/plain",
                        "/presence-log.js": "text/javascript", "/presence-outbox.js": "text/javascript",
-                       "/": "text/html", "/verify": "text/html", "/reset": "text/html", "/app/app.css": "text/css", "/app/app.js": "text/javascript",
+                       "/": "text/html", "/verify": "text/html", "/reset": "text/html", "/signin": "text/html", "/app/app.css": "text/css", "/app/app.js": "text/javascript",
                        "/app/icon.svg": "image/svg+xml"}.items():
         answer = await api.request("GET", path)
         assert answer.status == 200 and answer.headers["Content-Type"].split(";")[0] == type, (path, answer)
@@ -67,7 +67,7 @@ async def test_a_slash_at_the_end_leads_to_the_page(start):
 
 async def test_pages_keep_foreign_scripts_out(start):
     api = API(start(EVERYTHING))
-    for path in ("/", "/app", "/verify", "/reset"):
+    for path in ("/", "/app", "/verify", "/reset", "/signin"):
         answer = await api.request("GET", path)
         policy = dict(part.split(" ", 1) for part in answer.headers["Content-Security-Policy"].split("; "))
         assert policy["default-src"] == "'none'" and policy["script-src"] == "'self'" and policy["style-src"] == "'self'"

@@ -1,5 +1,7 @@
 """Signing up and in, in the app at /app: forms, links in mails, addresses that make no sense."""
 
+import re
+
 import pytest
 
 from support.accounts import PASSWORD
@@ -157,6 +159,25 @@ async def test_a_password_is_forgotten_and_set_anew_by_the_links_of_mails(chromi
         await fill(page, "password", "an entirely new one")
         await page.key("Enter")
         await title(page, "Set up your profile")
+        assert not [url for _, url in page.requests if token in url]
+
+
+async def test_the_link_of_a_mail_signs_in_after_a_press(chromium, accounts):
+    person = await accounts.sign_up(f"an+a{accounts.address()}")
+    _, token = await accounts.code(person.email)
+    link = re.search(r"/signin#\S+", accounts.code_mails(person.email)[0]).group()
+    async with Line(accounts.server) as line, chromium:
+        page = await app(chromium, line, expected=REFUSED)
+        await page.go(line.origin + link)
+        await title(page, "Sign in")
+        await shows(page, person.email)
+        assert token not in await page.value("location.href")
+        await press(page, "Sign in")
+        await title(page, "Set up your profile")
+        await page.go(line.origin + "/healthz")
+        await page.go(line.origin + link)
+        await press(page, "Sign in")
+        await shows(page, "This link was used before, or is no longer valid.")
         assert not [url for _, url in page.requests if token in url]
 
 

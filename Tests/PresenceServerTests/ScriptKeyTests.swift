@@ -31,7 +31,7 @@ import Testing
     }
 
     @Test func `every key that a script of accounts uses is declared`() throws {
-        let accounts = try AccountWorld()
+        let accounts = try AccountWorld { $0[Accounts.guests] = true }
         try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }

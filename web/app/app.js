@@ -4,7 +4,7 @@ import { DRAFT, KNOWN, button, confirmed, h, isID, placed } from "./parts.js";
 import "./signing.js";
 
 const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
-const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen" };
+const MAILS = { "/verify": "verify-screen", "/reset": "reset-screen", "/signin": "link-screen" };
 /** The list at the side, and the page beside it. A narrow page has one of both. */
 const INSIDE = {
   "/chats": ["chats-list", "welcome-screen"], "/talk": ["chats-list", "talk-screen"], "/new": ["chats-list", "group-screen"],
@@ -31,6 +31,7 @@ class App extends HTMLElement {
   messages = null;
   memory = null;
   mailToken = "";
+  mailAddress = "";
   #inside;
   #notice = "";
   #banner = h("p", { class: "banner", role: "status" });
@@ -53,9 +54,11 @@ class App extends HTMLElement {
   }
 
   #takeMailToken() {
-    const token = /^#token=([\w-]+)$/.exec(location.hash)?.[1];
+    const parts = new URLSearchParams(location.hash.slice(1));
+    const token = /^[\w-]+$/.exec(parts.get("token") ?? "")?.[0];
     if (!token || !MAILS[location.pathname]) return;
     this.mailToken = token;
+    this.mailAddress = parts.get("email") ?? "";
     // So it is in no history, and on no photographed screen.
     history.replaceState(null, "", location.pathname);
   }
@@ -203,7 +206,7 @@ class App extends HTMLElement {
     if (["/talk", "/person"].includes(place) && !isID(placed(2))) place = place === "/talk" ? "/chats" : "/people";
     const mail = MAILS[location.pathname];
     const isReady = state?.account?.setupCompleted;
-    if (mail && !(mail === "reset-screen" && !this.mailToken)) this.#show(undefined, mail);
+    if (mail && (mail === "verify-screen" || this.mailToken)) this.#show(undefined, mail);
     else if (!state) this.#show(undefined, OUTSIDE[place] ?? "sign-in-screen");
     else if (!isReady) this.#show(undefined, "setup-screen");
     else {

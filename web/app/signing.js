@@ -165,6 +165,26 @@ class Verify extends Screen {
   }
 }
 
+class SignInByLink extends Screen {
+  render() {
+    const problem = h("p", { class: "bad", role: "status" });
+    // Not when the page is shown: programs that look into mails open links too, and the link works once.
+    const enter = button("Sign in", { class: "main" });
+    enter.addEventListener("click", () => busy(enter, "Signing in…", async () => {
+      problem.textContent = "";
+      try {
+        await this.app.account.signInByMail(this.app.mailAddress, this.app.mailToken);
+        this.app.leaveMail("/chats");
+      } catch (error) {
+        problem.textContent = error.code === "network" || error.status >= 500 ? "Network error. Please check your connection."
+          : "This link was used before, or is no longer valid.";
+      }
+    }));
+    return card("Sign in", h("p", {}, `As ${this.app.mailAddress}`), h("p", {}, enter), problem, h("p", {}, link("Sign in with a password", "/sign-in")));
+  }
+}
+
+customElements.define("link-screen", SignInByLink);
 customElements.define("sign-in-screen", SignIn);
 customElements.define("sign-up-screen", SignUp);
 customElements.define("forgot-screen", Forgot);

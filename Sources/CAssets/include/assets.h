@@ -85,6 +85,11 @@ struct asset asset_settle_mail(void);
 struct asset asset_tell_existing(void);
 struct asset asset_verify_email(void);
 struct asset asset_want_email(void);
+struct asset asset_unused_guests(void);
+struct asset asset_ask_mail_code(void);
+struct asset asset_use_mail_code(void);
+struct asset asset_enter(void);
+struct asset asset_want_upgrade(void);
 
 // Photos
 struct asset asset_set_photo(void);

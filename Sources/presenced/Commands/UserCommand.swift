@@ -176,8 +176,9 @@ extension AccountConsole.Account {
     fileprivate var json: String { OneLine.json(self) }
 
     private var fields: [String] {
-        [user, email, username ?? "-"]
-            + [disabled ? "disabled" : nil, emailVerified ? nil : "unverified"].compactMap(\.self)
+        [user, email ?? "-", username ?? "-"]
+            + [disabled ? "disabled" : nil, email == nil ? "guest" : emailVerified ? nil : "unverified"].compactMap(
+                \.self)
     }
 
     fileprivate var line: String { fields.joined(separator: " ") }

@@ -5,6 +5,7 @@ import glob
 import os
 import re
 import secrets
+from urllib.parse import parse_qs
 
 from .api import API
 from .openapi import OpenAPI
@@ -115,6 +116,24 @@ class Accounts:
 
         mail = await eventually(there, f"mail {number} to {email} about {page}")
         return re.search(r"#token=([A-Za-z0-9_-]+)", mail).group(1)
+
+    async def code(self, email, number=1):
+        """Asks for a code to sign in; returns the digits and the link's token of the mail of this number (from 1)."""
+        answer = await self.post("/v1/signin/mail", email=email)
+        assert answer.status == 202 and answer.json == {}, answer
+        seen = self.seen.setdefault((email.lower(), "code"), [])
+
+        def there():
+            seen.extend(mail for mail in self.code_mails(email) if mail not in seen)
+            return seen[number - 1] if len(seen) >= number else None
+
+        mail = await eventually(there, f"code {number} to {email}")
+        link = parse_qs(re.search(r"/signin#(\S+)", mail).group(1), strict_parsing=True)
+        assert link["email"] == [email.lower()], link
+        return re.search(r"\r\n {4}(\d{6})\r\n", mail).group(1), link["token"][0]
+
+    def code_mails(self, email):
+        return [mail for mail in self.mails(email) if "Subject: Your code to sign in\r\n" in mail]
 
 
 def refused(answer, status, code, reason=None, field=None):

@@ -48,6 +48,7 @@ extension ScriptKeyTests {
                 .takeBackGuess, in: guesses, ["guesses": guesses.guesses(addresses.guesses(of: email))],
                 ["memory": Accounts.guessMemory, "wasBlocked": 1, "hadBegun": 1]),
         ] { logic.run(call) { _ in } }
+        try everyScriptOfGuestsAndCodes(accounts)
         try everyScriptOfNames(accounts, user, token)
         everyScriptOfPhotos(accounts, user)
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
@@ -57,6 +58,21 @@ extension ScriptKeyTests {
         let again = try accounts.call("POST", "/v1/sessions", ["email": "new@example.org", "password": "third horse"])
         let access = again.json["accessToken"] as? String
         #expect(try accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status == 204)
+    }
+
+    private func everyScriptOfGuestsAndCodes(_ accounts: AccountWorld) throws {
+        let email = "guest@example.org"
+        let guest = try accounts.call("POST", "/v1/accounts", ["guest": true]).json["accessToken"] as? String
+        let upgrade = ["email": email, "password": "correct horse"]
+        #expect(try accounts.call("POST", "/v1/me/upgrade", upgrade, token: guest).status == 200)
+        #expect(try accounts.call("POST", "/v1/signin/mail", ["email": email]).status == 202)
+        try accounts.world.run(until: "there is a code") {
+            accounts.mails(to: email).contains { $0.contains("&token=") }
+        }
+        let link = try #require(accounts.mails(to: email).last { $0.contains("&token=") })
+        let code = link.components(separatedBy: "&token=")[1].prefix { !$0.isWhitespace }
+        let entered = ["email": email, "mailCode": String(code)]
+        #expect(try accounts.call("POST", "/v1/sessions", entered).status == 200)
     }
 
     private func everyScriptOfPhotos(_ accounts: AccountWorld, _ user: UserID) {

@@ -16,7 +16,13 @@ extension KeyFamily {
     /// The mails that a server has leased, by the time from which another server may lease them.
     static let mailing = KeyFamily(name: "mailing", isPassing: false, type: "zset", isOfPartition: true)
 
-    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing]
+    /// The guests, by the time of their last use.
+    static let guests = KeyFamily(name: "guests", isPassing: false, type: "zset", isOfPartition: true)
+
+    /// The code that was mailed to an address, under its hash.
+    static let codes = KeyFamily(name: "codes", isPassing: true, type: "hash", expires: true, isPlacedApart: true)
+
+    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing, .guests, .codes]
 }
 
 extension PartitionKeys {
@@ -25,6 +31,8 @@ extension PartitionKeys {
     /// An account is stored in its user's hash, because each key costs Redis 100 bytes.
     func account(_ id: UserID) -> String { user(id) }
     func guesses(_ id: Identifier) -> String { key(.guesses, id) }
+    func codes(_ id: Identifier) -> String { key(.codes, id) }
     var mail: String { "\(name):mail" }
     var mailing: String { "\(name):mailing" }
+    var guests: String { "\(name):guests" }
 }

@@ -24,12 +24,16 @@ extension Accounts {
         route("DELETE", "/v1/me", for: .users, Accounts.deleteOwn)
         route("POST", "/v1/me/password", for: .users, Accounts.changePassword)
         route("POST", "/v1/me/email", for: .users, Accounts.requestEmailChange)
+        route("POST", "/v1/me/upgrade", for: .users, Accounts.upgrade)
         route("POST", "/v1/emails/verify", for: .everyone, Accounts.verify)
         route("POST", "/v1/passwords/reset", for: .everyone, Accounts.reset)
-        let forgotten = ForgottenPasswords(self, in: &registry)
+        let late = LateWork(shard, in: &registry)
         registry.route(
             "POST", "/v1/passwords/forgot", for: .everyone, limits: limits,
-            answer: { (call) async throws(Refusal) in try forgotten.requestReset(call) })
+            answer: { [unowned self] (call) async throws(Refusal) in try requestReset(call, late) })
+        registry.route(
+            "POST", "/v1/signin/mail", for: .everyone, limits: limits,
+            answer: { [unowned self] (call) async throws(Refusal) in try requestMailCode(call, late) })
         registry.route(
             "GET", "/v1/users/{id}/account",
             answer: { [unowned self] (call) async throws(Refusal) in try await show(call.ids[0]) })

@@ -40,11 +40,16 @@ extension Script {
     static let tellExisting = change("tell-existing", asset_tell_existing())
     static let verifyEmail = change("verify-email", asset_verify_email())
     static let wantEmail = change("want-email", asset_want_email())
+    static let unusedGuests = Script("unused-guests", asset_unused_guests())
+    static let askMailCode = change("ask-mail-code", asset_ask_mail_code())
+    static let useMailCode = change("use-mail-code", asset_use_mail_code())
+    static let enter = change("enter", asset_enter())
+    static let wantUpgrade = change("want-upgrade", asset_want_upgrade())
 
     static let accounts: [Script] = [
         .signUp, .guess, .takeBackGuess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
         .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
         .resetPassword, .setPassword, .settleMail, .switchEmail, .takeClaim, .takeMail, .tellExisting, .verifyEmail,
-        .wantEmail,
+        .wantEmail, .unusedGuests, .wantUpgrade, .askMailCode, .useMailCode, .enter,
     ]
 }

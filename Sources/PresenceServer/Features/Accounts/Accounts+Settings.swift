@@ -32,6 +32,15 @@ extension Accounts {
         "accounts.perAddress", 100, in: 0...100_000,
         about: "How many sign-ups and mails one address may request in a burst on each shard; then one a minute. 0: "
             + "no limit.")
+    static let guests = Setting<Bool>(
+        "accounts.guests.enabled", false,
+        about: "Whether users may have an account without an address and a password, which they can upgrade later.")
+    static let keepGuests = Setting<Milliseconds>(
+        "accounts.guests.keepFor", 2_592_000_000, in: 60_000...31_536_000_000,
+        about: "How long a guest is kept without being used; then the guest is deleted like any account.")
+    static let mailCodeSignUp = Setting<Bool>(
+        "accounts.mailCodeSignUp", false,
+        about: "Whether a code by mail also signs up an address that has no account.")
     static let linkBase = Setting<String>(
         "accounts.linkBase", "",
         about: "The beginning of links in mails: the address of the app's pages; empty: the address that the server "
@@ -46,7 +55,8 @@ extension Accounts {
 
     static let settings: [any AnySetting] = [
         mailURL, mailFrom, enabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
-        blockedPasswordsFile, perAddress, linkBase,
+        blockedPasswordsFile, perAddress, guests, keepGuests, mailCodeSignUp,
+        linkBase,
     ]
 }
 

@@ -27,6 +27,7 @@ final class Accounts: Feature {
     let own: OwnAccounts
     let mail: MailQueue
     let emailChange: EmailChange
+    private var guestSweep: GuestSweep?
     private(set) var reuses: MetricCounter!
     let addressKey: DrawnKey
     /// `nil` until its key has been read from Redis, which happens before the first call.
@@ -72,6 +73,7 @@ final class Accounts: Feature {
         own.register(in: &registry)
         mail.register(in: &registry)
         emailChange.register(in: &registry)
+        if shard.configuration[Accounts.guests] { guestSweep = GuestSweep(self, in: &registry) }
         registry.event("Z", offers: true) { [unowned self] in forget($0) }
         reuses = registry.counter(
             "refresh_reuse_total", help: "refresh tokens used again after their replacement: signed out")
@@ -88,6 +90,7 @@ final class Accounts: Feature {
         case .live:
             own.readMissed()
             mail.start()
+            guestSweep?.start()
             done(nil)
         case .lost: done(nil)
         }

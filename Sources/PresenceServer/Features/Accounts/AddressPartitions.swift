@@ -19,6 +19,9 @@ struct AddressPartitions {
     /// The name under which guesses for an address are counted.
     func guesses(of address: String) -> Identifier { Identifier(hash(address).hexadecimal)! }
 
+    /// The digest of a code that is mailed to an address, in hexadecimal. Codes are short, so it is keyed.
+    func digest(of code: String, for address: String) -> String { hash("\(address) \(code)").hexadecimal }
+
     /// The mark of this installation's pictures. Another installation, or a Redis that has lost its data, has another mark.
     var installation: String { hash("installation").hexadecimal }
 

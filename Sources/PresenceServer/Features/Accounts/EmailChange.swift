@@ -1,3 +1,4 @@
+import Passwords
 import PresenceCore
 import PresenceProtocol
 import Redis
@@ -11,6 +12,9 @@ import Redis
 ///      │             ├─ yes ─▶ end: refused
 ///      │             └─ no: an interrupted change has left it ─▶ release it, take again
 ///      └ the mail's token is no longer valid: refused
+///
+/// A guest's first address takes the same way (`upgrade` instead of `want`). The password that belongs to it counts from the
+/// switch on.
 ///
 /// A deleted account leaves its claims in other partitions to the same intent. Until they are released, only `releasing`
 /// remains of its record.
@@ -26,7 +30,8 @@ final class EmailChange {
         let user: UserID
         let number: String
         let email: EmailAddress
-        let old: EmailAddress
+        /// `nil` for a guest.
+        let old: EmailAddress?
     }
 
     private enum Outcome: String {
@@ -56,6 +61,27 @@ final class EmailChange {
         try await shard.carryOut(Intent(kind, token.user), first: want(token))
     }
 
+    /// Gives a guest an address and a password.
+    ///
+    /// - Returns: `OK`; `TAKEN` if another account has the address; `NONE` without an account; `CHANGED` or `GONE` if the
+    ///   account has an address by now, or another request for one.
+    func upgrade(
+        _ user: UserID, to email: EmailAddress, _ password: PasswordHash, by writer: Writer?
+    ) async throws(Refusal) -> ScriptReply {
+        let first = step(
+            .wantUpgrade, user,
+            [
+                "intent": Self.member(of: user), "address": email.text, "password": password.bytes.hexadecimal,
+                "lifetime": MailToken.lifetime,
+            ], by: writer
+        ) { [unowned self] reply in
+            guard reply.word == "OK" else { return .end(reply.value) }
+            guard let number = reply[0].string else { return .damaged }
+            return claimAddress(Wish(user: user, number: number, email: email, old: nil))
+        }
+        return try await shard.carryOut(Intent(kind, user), first: first)
+    }
+
     /// Releases the claims of a deleted account in other partitions.
     func finish(_ user: UserID) {
         shard.intents.begin(Intent(kind, user), first: resume(user)) { _ in }
@@ -81,11 +107,13 @@ final class EmailChange {
         }
     }
 
-    /// - Parameter reply: The new address, the number, the old address.
+    /// - Parameter reply: The new address, the number, the old address or an empty text.
     private func claimAddress(_ reply: ScriptReply, of user: UserID) -> IntentProgress {
         guard let email = reply[0].string.flatMap({ EmailAddress($0) }), let number = reply[1].string,
-            let old = reply[2].string.flatMap({ EmailAddress($0) })
+            let former = reply[2].string
         else { return .damaged }
+        let old = EmailAddress(former)
+        guard former.isEmpty || old != nil else { return .damaged }
         return claimAddress(Wish(user: user, number: number, email: email, old: old))
     }
 
@@ -115,11 +143,15 @@ final class EmailChange {
 
     private func switchOver(_ wish: Wish) -> IntentStep {
         let keys = shard.partitions.keys(of: wish.user)
+        let token = MailToken(user: wish.user, purpose: .verify)
         let call = ScriptCall(
-            .switchEmail, in: keys, ["user": keys.user(wish.user), "mail": keys.mail],
+            .switchEmail, in: keys, ["user": keys.user(wish.user), "mail": keys.mail, "guests": keys.guests],
             [
-                "user": wish.user, "address": wish.email.text, "number": wish.number, "former": wish.old.text,
-                "text": accounts.map { MailText.addressChanged(from: wish.old, $0).encoded },
+                "user": wish.user, "address": wish.email.text, "number": wish.number, "former": wish.old?.text,
+                "text": accounts.flatMap { accounts in
+                    wish.old.map { MailText.addressChanged(from: $0, accounts).encoded }
+                }, "digest": token.digest, "lifetime": MailToken.lifetime,
+                "request": accounts.map { MailText.verification(of: wish.email, token, $0).encoded },
             ])
         return IntentStep(call, about: wish.user) { [unowned self] reply in
             if reply.word == "GONE" {
@@ -152,11 +184,11 @@ final class EmailChange {
     /// A step in the account's record.
     private func step(
         _ script: Script, _ user: UserID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>,
-        next: @escaping (ScriptReply) -> IntentProgress
+        by writer: Writer? = nil, next: @escaping (ScriptReply) -> IntentProgress
     ) -> IntentStep {
         let keys = shard.partitions.keys(of: user)
         let call = ScriptCall(
-            script, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)], arguments)
+            script, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)], arguments, by: writer)
         return IntentStep(call, about: user, next: next)
     }
 

@@ -44,6 +44,6 @@ extension Registry {
 extension App {
     static let enabled = Setting<Bool>(
         "app.enabled", false,
-        about: "Whether the server has pages at /app on which users sign up, sign in and see each other, and /verify "
-            + "and /reset for links in mails.")
+        about: "Whether the server has pages at /app on which users sign up, sign in and see each other, and /verify, "
+            + "/reset and /signin for links in mails.")
 }

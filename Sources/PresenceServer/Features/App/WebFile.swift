@@ -86,8 +86,8 @@ extension WebFile {
         ]
         // The page's tag covers all files, so the browser's worker detects a new version by it.
         let version = tag(of: (library + files).flatMap { Array(($0.content.tag ?? "").utf8) })
-        // Users try `/` first; links in mails lead to `/verify` and `/reset`.
-        let pages = ["/", "/app", "/verify", "/reset"].map { path in
+        // Users try `/` first; links in mails lead to `/verify`, `/reset` and `/signin`.
+        let pages = ["/", "/app", "/verify", "/reset", "/signin"].map { path in
             var page = WebFile(path, html, asset_app_html(), appPage)
             page.content.tag? += "-" + version
             return page

@@ -39,7 +39,12 @@ final class Capabilities: Feature {
         JSONWriter.string(ServerVersion.current, to: &json)
         JSONWriter.key("features", to: &json)
         Self.list(features, to: &json)
-        json += Array(#","signIn":{"password":\#(configuration[Accounts.enabled])},"push":{"platforms":"#.utf8)
+        json += Array(#","signIn":{"password":\#(configuration[Accounts.enabled])"#.utf8)
+        if configuration[Accounts.enabled] {
+            json += Array(#","mailCode":true,"mailCodeSignUp":\#(configuration[Accounts.mailCodeSignUp])"#.utf8)
+            json += Array(#","guests":\#(configuration[Accounts.guests])"#.utf8)
+        }
+        json += Array(#"},"push":{"platforms":"#.utf8)
         let platforms = [("fcm", Push.fcmFile), ("apns", Push.apnsFile), ("web", Push.webSubject)]
         Self.list(platforms.filter { !configuration[$0.1].isEmpty }.map(\.0), to: &json)
         if let key = shard.feature(Push.self)?.vapidKey { JSONWriter.member("vapidKey", key, to: &json) }

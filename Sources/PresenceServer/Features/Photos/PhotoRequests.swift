@@ -29,7 +29,7 @@ extension Photos {
     private func ownAccount(_ call: HTTPCall) async throws(Refusal) -> UserID {
         guard let user = call.viewer else { throw Refusal(.forbidden, "a backend has no account of its own") }
         let key = shard.partitions.keys(of: user).account(user)
-        guard try await shard.run("HEXISTS", key, "email").int == 1 else { throw Self.noAccount }
+        guard try await shard.run("HEXISTS", key, "version").int == 1 else { throw Self.noAccount }
         return user
     }
 

@@ -82,11 +82,11 @@ public struct AccountConsole {
     private func account(of user: UserID) throws -> Account? {
         let keys = partitions.keys(of: user)
         let words = try store[keys.shards].run(
-            "HMGET", keys.user(user), "email", "held", "heldAs", "verified", "disabled", "profile")
+            "HMGET", keys.user(user), "email", "held", "heldAs", "verified", "disabled", "profile", "version")
         let texts = (words.array ?? []).map(\.string)
-        guard texts.count == 6, let email = texts[0] else { return nil }
+        guard texts.count == 7, texts[6] != nil else { return nil }
         return Account(
-            user: user.string, email: email, username: texts[2] ?? texts[1], emailVerified: texts[3] != nil,
+            user: user.string, email: texts[0], username: texts[2] ?? texts[1], emailVerified: texts[3] != nil,
             disabled: texts[4] != nil, createdAt: texts[5].map { Array($0.utf8) }.flatMap(ProfileBody.createdAt) ?? 0)
     }
 
@@ -129,7 +129,8 @@ public struct AccountConsole {
 
     /// Sets the password, signs the account out everywhere, and clears the failed attempts that would block its owner.
     public func setPassword(_ password: String, _ account: Account) throws {
-        guard let email = EmailAddress(account.email) else { throw ConsoleFailure("the account is damaged") }
+        guard let address = account.email else { throw ConsoleFailure("a guest has no password") }
+        guard let email = EmailAddress(address) else { throw ConsoleFailure("the account is damaged") }
         try check(password, names: [email.local] + (account.username.map { [$0] } ?? []))
         let (user, keys) = subject(of: account)
         let held = try store[keys.shards].run("HGET", keys.user(user), "password").bytes ?? []
@@ -154,12 +155,13 @@ public struct AccountConsole {
     /// Deletes the account. The servers' sweeps release its username and, if its address was changed, the address. A request
     /// for that address also releases it at once.
     public func delete(_ account: Account) throws {
-        guard let addresses = try addresses(), let email = EmailAddress(account.email) else {
+        let email = account.email.flatMap { EmailAddress($0) }
+        guard let addresses = try addresses(), account.email == nil || email != nil else {
             throw ConsoleFailure("the account is damaged")
         }
         let (user, keys) = subject(of: account)
-        let isHere = addresses.partition(of: email.text) == partitions.index(of: user)
-        try expectOK(try run(keys.deletion(of: user, isHere ? email : .nobody), keys), account)
+        let isHere = email.map { addresses.partition(of: $0.text) == partitions.index(of: user) } ?? false
+        try expectOK(try run(keys.deletion(of: user, isHere ? email! : .nobody), keys), account)
     }
 
     private func subject(of account: Account) -> (UserID, PartitionKeys) {
@@ -223,7 +225,8 @@ extension AccountConsole {
     /// An account, as administrators see it.
     public struct Account: Encodable, Sendable {
         public let user: String
-        public let email: String
+        /// `nil` for a guest.
+        public let email: String?
         public let username: String?
         public let emailVerified: Bool
         public let disabled: Bool

@@ -50,6 +50,26 @@ enum MailText {
             """)
     }
 
+    static func signIn(_ email: EmailAddress, _ code: MailCode, _ accounts: Accounts) -> Mail {
+        accounts.makeMail(
+            to: email, subject: "Your code to sign in",
+            """
+            Hello,
+
+            this code signs you in:
+
+                \(code.digits)
+
+            You can also open this link on the device that you want to use:
+
+                \(accounts.link("signin", "email=\(code.escaped(email))&token=\(code.token)"))
+
+            They work once, within 10 minutes. After five wrong tries with a code, only the link works. Do not give them
+            to anyone. If you did not ask for this, ignore this mail.
+
+            """)
+    }
+
     /// Sent to the owner of an account whose address was used for a sign-up; the caller does not learn that the account exists.
     static func existing(_ email: EmailAddress, _ accounts: Accounts) -> Mail {
         accounts.makeMail(
@@ -94,9 +114,11 @@ extension Accounts {
         Mail(id: "\(shard.clock.redisNow)-\(shard.randomName())", to: email, subject: subject, text: text)
     }
 
-    fileprivate func link(_ page: String, _ token: MailToken) -> String {
+    fileprivate func link(_ page: String, _ token: MailToken) -> String { link(page, "token=\(token.text)") }
+
+    fileprivate func link(_ page: String, _ fragment: String) -> String {
         let setting = shard.configuration[Accounts.linkBase]
         let base = setting.isEmpty ? shard.configuration.publicAddress : setting
-        return (base.hasSuffix("/") ? base : base + "/") + "\(page)#token=\(token.text)"
+        return (base.hasSuffix("/") ? base : base + "/") + "\(page)#\(fragment)"
     }
 }

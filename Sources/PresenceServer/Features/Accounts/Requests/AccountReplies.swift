@@ -46,6 +46,16 @@ extension Refusal {
         Refusal(.conflict, "This email is already registered.", field: "email", reason: "email_taken")
     }
 
+    static var noPassword: Refusal {
+        Refusal(.conflict, "this account has no password", reason: "no_password")
+    }
+
+    static var upgraded: Refusal {
+        Refusal(
+            .conflict, "this account has an address, or another request for one: nothing was done",
+            reason: "already_upgraded")
+    }
+
     static var invalidEmail: Refusal {
         Refusal(.validationFailed, "email must be an e-mail address", field: "email", reason: "invalid_email")
     }

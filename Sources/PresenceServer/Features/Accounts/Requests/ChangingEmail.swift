@@ -12,14 +12,15 @@ extension Accounts {
         }
         guard let email = EmailAddress(text) else { throw .invalidEmail }
         let account = try await confirm(call, password)
-        let isMailed = try await isFree(email, for: account)
+        let isMailed = try await isFree(email, for: account.user, with: account.email)
 
         let (user, keys) = (account.user, shard.partitions.keys(of: account.user))
         let token = MailToken(user: user, purpose: .change)
         let ask = ScriptCall(
             .askEmail, in: keys, ["user": keys.user(user), "mail": keys.mail],
             [
-                "compared": account.held.bytes.hexadecimal, "address": email.text, "digest": token.digest,
+                "compared": account.held.bytes.hexadecimal, "password": "", "address": email.text,
+                "digest": token.digest,
                 "lifetime": MailToken.lifetime,
                 "text": isMailed ? MailText.change(to: email, token, self).encoded : "",
             ], by: call.writer)
@@ -32,17 +33,19 @@ extension Accounts {
     /// except that no mail is sent.
     ///
     /// - Throws: `emailTaken` where accounts are not hidden.
-    private func isFree(_ email: EmailAddress, for account: Confirmed) async throws(Refusal) -> Bool {
+    func isFree(
+        _ email: EmailAddress, for user: UserID, with own: EmailAddress?
+    ) async throws(Refusal) -> Bool {
         guard let addresses else { throw .noStore }
         let hides = shard.configuration[Accounts.hideExisting]
         guard let claim = try await claim(on: email, addresses) else {
             // Without a claim, checks a claim that cannot exist, so that the response takes the same time.
-            if hides { _ = try await isMeant(EmailClaim(user: account.user, number: 0), of: email) }
+            if hides { _ = try await isMeant(EmailClaim(user: user, number: 0), of: email) }
             return true
         }
         guard try await isHeld(email, by: claim) else { return true }
         // The claim belongs to an interrupted change of the same user.
-        if claim.user == account.user, email != account.email { return true }
+        if claim.user == user, email != own { return true }
         if !hides { throw .emailTaken }
         return false
     }

@@ -7,7 +7,8 @@ import WebSockets
 /// `DELETE /v1/me`, and the calls of backends about accounts.
 extension Accounts {
     func deleteOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
-        let password = try call.body { (body) throws(DecodingFailure) in try body.text("password") }
+        let password = try call.body { (body) throws(DecodingFailure) in try body.optionalText("password") }
+        guard let password else { return try await deleteGuest(call) }
         let account = try await confirm(call, password)
         return try await remove(account.user, held: account.held, by: call.writer)
     }
@@ -16,15 +17,18 @@ extension Accounts {
     /// into another partition. In that case the intent of such changes releases the address afterwards. Until then the claim is
     /// void, and the next request for the address detects this.
     ///
-    /// - Parameter held: The hash with which the password was compared; `nil` if no password was required.
-    func remove(_ user: UserID, held: PasswordHash?, by writer: Writer?) async throws(Refusal) -> HTTPResponse {
+    /// - Parameters:
+    ///   - held: The hash with which the password was compared; `nil` if no password was required.
+    ///   - guest: Deletes only a guest.
+    func remove(
+        _ user: UserID, held: PasswordHash?, guest: UnusedGuest? = nil, by writer: Writer?
+    ) async throws(Refusal) -> HTTPResponse {
         guard let addresses else { throw .noStore }
         let keys = shard.partitions.keys(of: user)
-        guard let email = try await shard.run("HGET", keys.user(user), "email").string.flatMap({ EmailAddress($0) })
-        else { throw .noAccount }
-        let isHere = addresses.partition(of: email.text) == shard.partitions.index(of: user)
+        let email = try await shard.run("HGET", keys.user(user), "email").string.flatMap { EmailAddress($0) }
+        let isHere = email.map { addresses.partition(of: $0.text) == shard.partitions.index(of: user) } ?? false
         let reply = try await shard.run(
-            keys.deletion(of: user, isHere ? email : .nobody, held: held, by: writer)
+            keys.deletion(of: user, isHere ? email! : .nobody, held: held, guest: guest, by: writer)
         ).accepted(or: AccountRefusal.self)
         if reply[0].string == "1" { emailChange.finish(user) }
         shard.feature(Conversations.self)?.departing.begin(user)
@@ -54,7 +58,8 @@ extension Accounts {
 extension PartitionKeys {
     /// - Parameter email: The account's address, if it lies in this partition.
     func deletion(
-        of user: UserID, _ email: EmailAddress, held: PasswordHash? = nil, by writer: Writer? = nil
+        of user: UserID, _ email: EmailAddress, held: PasswordHash? = nil, guest: UnusedGuest? = nil,
+        by writer: Writer? = nil
     ) -> ScriptCall {
         ScriptCall(
             .deleteAccount, in: self,
@@ -64,9 +69,11 @@ extension PartitionKeys {
                 "emails": emails(with: email), "inbox": inbox(user), "history": history(user),
                 "notifications": notifications(user), "notificationMarks": notificationMarks(user),
                 "devices": devices(user), "pushed": pushed(user), "mail": mail, "mailing": mailing,
+                "guests": guests,
             ],
             [
-                "user": user, "compared": held?.bytes.hexadecimal, "nameIntent": Usernames.names.intent(of: user),
+                "user": user, "compared": held?.bytes.hexadecimal, "unused": guest?.argument,
+                "nameIntent": Usernames.names.intent(of: user),
                 "leaveIntent": "\(Departing.name) \(user.string)", "emailIntent": EmailChange.member(of: user),
             ], by: writer)
     }

@@ -27,10 +27,7 @@ struct Guess {
     }
 
     /// The password was wrong: counts as a failure of the client's address too.
-    func fail() {
-        guard address != .none else { return }
-        accounts.guesses.consume(1, by: address, at: shard.clock.now)
-    }
+    func fail() { accounts.countFailure(of: address) }
 
     /// The password was not checked and never will be, because the client disconnected or the call was refused, so the attempt
     /// revealed nothing. Or the password was right, but the store refused the change. If the store is unreachable, the attempt
@@ -68,13 +65,7 @@ extension Accounts {
         guard let addresses else { throw .noStore }
         let keys = addresses.keys(of: name)
         let key = keys.guesses(addresses.guesses(of: name))
-        guesses.expire(now: shard.clock.now)
-        if let wait = guesses.wait(for: 1, by: call.address, at: shard.clock.now)
-            ?? tries.charge(by: call.address, at: shard.clock.now)
-        {
-            throw call.met(
-                .guesses, retryAfter: wait, "too many passwords were tried from this address: this one was not checked")
-        }
+        try chargeTry(call, "too many passwords were tried from this address: this one was not checked")
         let email = email ?? .nobody
         let reply = try await shard.run(
             ScriptCall(
@@ -89,6 +80,26 @@ extension Accounts {
             accounts: self, address: call.address, keys: keys, key: key, blocked: reply[1].string ?? "",
             began: reply[2].string ?? "")
         return (reply[0].string.flatMap { EmailClaim($0)?.user }, guess)
+    }
+}
+
+extension Accounts {
+    /// Consumes an attempt of the client's address, which is refunded if it was right.
+    ///
+    /// - Throws: A refusal with the message, if the client's address has made too many attempts.
+    func chargeTry(_ call: HTTPCall, _ message: String) throws(Refusal) {
+        guesses.expire(now: shard.clock.now)
+        guard
+            let wait = guesses.wait(for: 1, by: call.address, at: shard.clock.now)
+                ?? tries.charge(by: call.address, at: shard.clock.now)
+        else { return }
+        throw call.met(.guesses, retryAfter: wait, message)
+    }
+
+    /// The attempt was wrong: counts as a failure of the client's address.
+    func countFailure(of address: AddressBlock) {
+        guard address != .none else { return }
+        guesses.consume(1, by: address, at: shard.clock.now)
     }
 }
 

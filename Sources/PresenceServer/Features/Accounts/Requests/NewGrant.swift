@@ -41,8 +41,11 @@ extension Accounts {
     }
 
     /// The response with session tokens.
+    ///
+    /// - Parameter isCreated: For a sign-in that may have created the account.
     func tokens(
-        of user: UserID, _ grant: Identifier, key: [UInt8], counter: Int64, account: [UInt8]?, status: Int
+        of user: UserID, _ grant: Identifier, key: [UInt8], counter: Int64, account: [UInt8]?, status: Int,
+        isCreated: Bool? = nil
     ) throws(Refusal) -> HTTPResponse {
         guard let account else { throw shard.damaged(user) }
         guard let access = shard.sign(user, grant, Self.tokenLifetime, shard.clock.redisNow) else {
@@ -54,7 +57,9 @@ extension Accounts {
         json += Array(
             #","accessToken":"\#(access)","expiresIn":\#(Self.tokenLifetime),"refreshToken":"\#(refresh)","account":"#
                 .utf8)
-        var response = HTTPResponse.json(status, json + account + [UInt8(ascii: "}")])
+        json += account
+        if let isCreated { json += Array(#","created":\#(isCreated)"#.utf8) }
+        var response = HTTPResponse.json(status, json + [UInt8(ascii: "}")])
         // RFC 6749, 5.1.
         response.headers.append(("Cache-Control", "no-store"))
         return response

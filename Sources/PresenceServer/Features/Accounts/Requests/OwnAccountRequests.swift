@@ -26,7 +26,7 @@ extension Accounts {
         return try own(try await shard.run(change).accepted(or: AccountRefusal.self), user)
     }
 
-    private func own(_ reply: ScriptReply, _ user: UserID) throws(Refusal) -> HTTPResponse {
+    func own(_ reply: ScriptReply, _ user: UserID) throws(Refusal) -> HTTPResponse {
         guard let response = HTTPResponse.own(reply, shard.bodyMark) else { throw shard.damaged(user) }
         return response
     }

@@ -28,8 +28,9 @@ extension Accounts {
         _ = try liveAddresses()
         let place = try call.place(in: Self.passwords)
         let key = shard.partitions.keys(of: user).user(user)
-        let words = try await shard.run("HMGET", key, "email", "password", "held").array ?? []
-        guard words.count == 3, words[0].bytes != nil else { throw .noAccount }
+        let words = try await shard.run("HMGET", key, "email", "password", "held", "version").array ?? []
+        guard words.count == 4, words[3].bytes != nil else { throw .noAccount }
+        guard words[1].bytes != nil else { throw .noPassword }
         guard let email = words[0].string.flatMap({ EmailAddress($0) }),
             let held = words[1].bytes.flatMap({ PasswordHash($0) })
         else { throw shard.damaged(user) }

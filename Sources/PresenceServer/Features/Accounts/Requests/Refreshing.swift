@@ -14,7 +14,7 @@ extension Accounts {
         else { throw .expired }
         let reply = try await shard.run(
             ScriptCall(
-                .refreshGrant, in: keys, ["user": keys.user(user), "grants": keys.grants(user)],
+                .refreshGrant, in: keys, ["user": keys.user(user), "grants": keys.grants(user), "guests": keys.guests],
                 [
                     "user": user, "grant": token.grant, "shown": token.counter,
                     "idle": shard.configuration[Accounts.idle],

@@ -20,6 +20,8 @@ extension Accounts {
     }
 
     func signUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let isGuest = try call.body { (body) throws(DecodingFailure) in try body.optionalBool("guest") ?? false }
+        if isGuest { return try await signUpGuest(call) }
         let request = try signUp(of: call)
         let addresses = try liveAddresses()
         // Reserved before the address is charged, so that a call refused for a full queue costs it nothing.
@@ -109,7 +111,7 @@ extension Accounts {
     }
 
     /// Draws an unused user id in a partition: 100 random bits, and a tail that is counted up until the id fits.
-    private func drawUser(in partition: Int) -> UserID {
+    func drawUser(in partition: Int) -> UserID {
         while true {
             let head = "u-" + shard.randomName()
             for tail in 0..<1_024 {
@@ -200,7 +202,7 @@ extension PartitionKeys {
     func ofSignUp(_ user: UserID, _ email: EmailAddress) -> KeyValuePairs<StaticString, String> {
         [
             "unfinished": unfinished, "user": self.user(user), "emails": emails(with: email), "grants": grants(user),
-            "mail": mail,
+            "mail": mail, "guests": guests,
         ]
     }
 }

@@ -6,12 +6,16 @@ local function unhex(text)
 end
 
 -- Returns the account as its owner sees it, the BODY of {"user":…}, and its version; false if there is none. It is in its
--- user's hash, like the record of the username. Its creation time is that of the profile.
+-- user's hash, like the record of the username. Its creation time is that of the profile. Each account has a version; a guest
+-- has no address.
 local function account(user, key)
     local held = redis.call('HMGET', key, 'email', 'verified', 'profile', 'setup', 'language', 'held', 'version', 'disabled',
-        'heldAs')
-    if not held[1] then return false end
-    local body = '{"user":"' .. user .. '","email":"' .. held[1] .. '","emailVerified":' .. (held[2] and 'true' or 'false')
+        'heldAs', 'guest')
+    if not held[7] then return false end
+    local body = '{"user":"' .. user .. '"'
+    if held[1] then body = body .. ',"email":"' .. held[1] .. '"' end
+    body = body .. ',"emailVerified":' .. (held[2] and 'true' or 'false')
+    if held[10] then body = body .. ',"guest":true' end
     if held[6] then body = body .. ',"username":"' .. (held[9] or held[6]) .. '"' end
     body = body .. ',"setupCompleted":' .. (held[4] and 'true' or 'false')
     if held[5] then body = body .. ',"preferredLanguage":' .. held[5] end
@@ -26,6 +30,12 @@ local function accountChanged(user, key)
     local body = account(user, key)
     redis.call('PUBLISH', channel, table.concat({ 'A', user, version, int(now), body }, ' '))
     return body, version
+end
+
+-- Records that a guest is in use now: in the account's hash, and in the partition's set, which is swept for unused guests.
+local function useGuest(user, key, guestsKey)
+    redis.call('HSET', key, 'guest', int(now))
+    redis.call('ZADD', guestsKey, int(now), user)
 end
 
 -- Marks the address as verified.
@@ -96,6 +106,11 @@ local function mayMail(key, kind, most)
     return true
 end
 
+-- Keeps the record of an address's codes for an hour, and longer after failures: a hundred are remembered for the whole time.
+local function keepCodes(key, failures, memory)
+    redis.call('PEXPIRE', key, int(math.max(3600000, memory * math.min(failures, 100) / 100)))
+end
+
 -- Whether a mail's token, given by its digest, is the newest of its kind and still valid: FIELD is "DIGEST UNTIL REST". Returns
 -- REST, or false.
 local function mailToken(key, field, digest)
@@ -147,5 +162,5 @@ local function dropChange(key)
     local held = redis.call('HMGET', key, 'emailWanted', 'emailWish')
     local wanted = string.match(held[1] or '', '^(%S+) %d+$')
     if wanted then giveUp(key, held[2], wanted) end
-    redis.call('HDEL', key, 'change', 'emailWanted')
+    redis.call('HDEL', key, 'change', 'emailWanted', 'upgrade')
 end

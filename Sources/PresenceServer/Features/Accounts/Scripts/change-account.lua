@@ -3,7 +3,7 @@
 -- keys: user
 -- args: user, each(kind p of the profile or a of the account, member, value encoded or '' to remove)
 -- replies: OK(account, version, profile version, profile's BODY) | NONE | FENCED
-if redis.call('HEXISTS', userKey, 'email') == 0 then return { 'NONE' } end
+if redis.call('HEXISTS', userKey, 'version') == 0 then return { 'NONE' } end
 local changes, changed = {}, false
 for kind, member, value in each() do
     if kind == 'p' then

@@ -3,13 +3,26 @@
 -- Deletes an account with its profile and all other data of the user, and ends the user's sessions. Watchers receive "Z user 0
 -- at".
 -- keys: unfinished, user, sessions, grants, contacts, blocks, creations, emails any if that is in another partition, inbox,
---       history, notifications, notificationMarks, devices, pushed, mail, mailing
--- args: user, compared hash that the password was compared with (hex) or '' for a backend, nameIntent that gives up the username,
---       leaveIntent that takes them out of their conversations, emailIntent that gives up addresses in other partitions
+--       history, notifications, notificationMarks, devices, pushed, mail, mailing, guests
+-- args: user, compared hash that the password was compared with (hex) or '' for none, unused ms since the last use of a guest
+--       or 'own' for any guest or '' for any account, nameIntent that gives up the username, leaveIntent
+--       that takes them out of their conversations, emailIntent that gives up addresses in other partitions
 -- replies: OK(1 if there are such addresses, name of the picture or '') | NONE | CHANGED | FENCED
-local held = redis.call('HMGET', userKey, 'email', 'password', 'emailClaim')
-if not held[1] then return { 'NONE' } end
+local held = redis.call('HMGET', userKey, 'email', 'password', 'emailClaim', 'version', 'guest')
+if unused ~= '' and not held[5] then redis.call('ZREM', guestsKey, user) end
+if not held[4] then return { 'NONE' } end
 local number = held[3] or '0'
+if unused ~= '' then
+    if not held[5] then return { 'CHANGED' } end
+    if unused ~= 'own' then
+        local isUsed = tonumber(held[5]) + tonumber(unused) > now -- mutation: guest-is-unused
+        -- A session may be older than the last use of its device's refresh token.
+        if isUsed or redis.call('EXISTS', sessionsKey) == 1 then
+            redis.call('ZADD', guestsKey, isUsed and held[5] or int(now), user)
+            return { 'CHANGED' }
+        end
+    end
+end
 if compared ~= '' and held[2] ~= unhex(compared) then return { 'CHANGED' } end
 dropMails(userKey, mailKey, mailingKey)
 signOutOthers(user, grantsKey, '')
@@ -18,14 +31,15 @@ local photo = redis.call('HGET', userKey, 'photo') or ''
 local record = recordOf(userKey)
 -- The intent releases what the account, or its pending change of address, has claimed in other partitions. Until then only this
 -- remains of the account.
-local isHere = redis.call('HGET', emailsKey, held[1]) == user .. ' ' .. number
+local isHere = held[1] and redis.call('HGET', emailsKey, held[1]) == user .. ' ' .. number
 dropChange(userKey)
-if not isHere then giveUp(userKey, number, held[1]) end
+if held[1] and not isHere then giveUp(userKey, number, held[1]) end
 local releasing = redis.call('HGET', userKey, 'emailReleasing')
 redis.call('DEL', userKey, sessionsKey, grantsKey, contactsKey, blocksKey, creationsKey, historyKey, notificationsKey,
     notificationMarksKey, devicesKey, pushedKey)
 if #record > 0 then redis.call('HSET', userKey, unpack(record)) end
 abandon(userKey, unfinishedKey, nameIntent) -- mutation: abandons-the-name
+redis.call('ZREM', guestsKey, user)
 -- An app's own tokens for this user from before must no longer work. Conversations that are about to add the user check
 -- `deletedAt` (enroll.lua).
 redis.call('HSET', userKey, 'revokedAt', at, 'deletedAt', int(now))

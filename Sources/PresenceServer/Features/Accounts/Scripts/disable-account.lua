@@ -3,7 +3,7 @@
 -- keys: user, grants
 -- args: user, isDisabled
 -- replies: OK | NONE | FENCED
-if redis.call('HEXISTS', userKey, 'email') == 0 then return { 'NONE' } end
+if redis.call('HEXISTS', userKey, 'version') == 0 then return { 'NONE' } end
 if isDisabled ~= '1' then
     redis.call('HDEL', userKey, 'disabled')
 else

@@ -2,9 +2,9 @@
 -- Returns the progress of an account's change of address.
 -- keys: unfinished, user
 -- args: intent
--- replies: OK(wanted address or '', number or 0, address or '' if the account is deleted) | NONE if there is nothing to do | FENCED
-local held = redis.call('HMGET', userKey, 'emailWanted', 'emailWish', 'email', 'emailReleasing')
-if not held[3] and not held[4] then
+-- replies: OK(wanted address or '', number or 0, address or '' if the account has none) | NONE if there is nothing to do | FENCED
+local held = redis.call('HMGET', userKey, 'emailWanted', 'emailWish', 'email', 'emailReleasing', 'version')
+if not held[5] and not held[4] then
     redis.call('SREM', unfinishedKey, intent)
     return { 'NONE' }
 end

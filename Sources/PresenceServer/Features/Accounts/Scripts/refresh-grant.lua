@@ -2,7 +2,7 @@
 -- Handles a refresh token with a valid MAC. The newest token makes a new one. The token before it (its reply was lost), and any
 -- that was the newest less than 10 s ago (several requests at once), get the newest again. An older token was stolen, or the
 -- thief has the newest one: the device is signed out.
--- keys: user, grants
+-- keys: user, grants, guests
 -- args: user, grant, shown counter of the token, idle ms after which an unused device is forgotten
 -- replies: OK(account, version, counter) | GONE | REUSED | FENCED
 local value = redis.call('HGET', grantsKey, grant)
@@ -31,4 +31,5 @@ end
 held.used = now
 held.recent = #made > 0 and table.concat(made, ',') or '-'
 putDevice(grantsKey, grant, held)
+if redis.call('HEXISTS', userKey, 'guest') == 1 then useGuest(user, userKey, guestsKey) end -- mutation: refresh-uses-a-guest
 return { 'OK', body, version, int(held.counter) }

@@ -1,11 +1,14 @@
 -- uses: account-lib
--- Gives the account the claimed new address, unless the wish is over. The old address is to be released.
--- keys: user, mail
--- args: user, address, number, former address, text of a mail there that tells of it
+-- Gives the account the claimed new address, unless the wish is over. The old address is to be released. A guest gets the
+-- password of the upgrade as well, and is no guest any more.
+-- keys: user, mail, guests
+-- args: user, address, number, former address or '', text of a mail there that tells of it, digest of a token that verifies a
+--       guest's address (hex), lifetime of the token, request text of the mail with it
 -- replies: OK(releasing) also if that was done before | GONE: then the claim is to be given up | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'emailClaim', 'emailWanted', 'emailWish', 'emailReleasing',
-    'change')
+    'change', 'upgrade')
 if held[2] == number and held[1] == address then return { 'OK', held[5] or '' } end
+local pending
 local wanted, limit = string.match(held[3] or '', '^(%S+) (%d+)$')
 if wanted ~= address or held[4] ~= number then return { 'GONE' } end
 if tonumber(limit) <= now then
@@ -14,12 +17,32 @@ if tonumber(limit) <= now then
     redis.call('HDEL', userKey, 'emailWanted')
     return { 'GONE' }
 end
-local releasing = giveUp(userKey, held[2] or '0', held[1])
-redis.call('HSET', userKey, 'email', address, 'verified', '1')
+local releasing = held[5] or ''
+if held[1] then
+    releasing = giveUp(userKey, held[2] or '0', held[1])
+    redis.call('HSET', userKey, 'email', address, 'verified', '1')
+else
+    local asked, password, isProved = string.match(held[7] or '', '^(%S+) (%S+) (%d)$')
+    if asked ~= address then
+        giveUp(userKey, held[4], wanted)
+        redis.call('HDEL', userKey, 'emailWanted')
+        return { 'GONE' }
+    end
+    redis.call('HSET', userKey, 'email', address, 'password', unhex(password))
+    redis.call('HDEL', userKey, 'guest', 'upgrade') -- mutation: no-guest-any-more
+    redis.call('ZREM', guestsKey, user)
+    if isProved == '1' then
+        redis.call('HSET', userKey, 'verified', '1')
+    else
+        pending = now + tonumber(lifetime)
+        pushMail(mailKey, request, pending)
+    end
+end
 redis.call('HSET', userKey, 'emailClaim', number) -- mutation: account-says-its-claim
 -- Tokens sent to the old address become invalid. A link to yet another address, requested meanwhile, stays valid.
 redis.call('HDEL', userKey, 'emailWanted', 'verify', 'reset')
+if pending then redis.call('HSET', userKey, 'verify', digest .. ' ' .. int(pending)) end
 if string.match(held[6] or '', '^%S+ %d+ (.*)$') == address then redis.call('HDEL', userKey, 'change') end
 accountChanged(user, userKey)
-if held[1] == former then redis.call('RPUSH', mailKey, text) end
+if held[1] and held[1] == former then redis.call('RPUSH', mailKey, text) end
 return { 'OK', releasing }

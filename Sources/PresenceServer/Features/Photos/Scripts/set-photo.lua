@@ -5,7 +5,7 @@
 -- keys: user, account, photo its new one or any, former one or any
 -- args: user, name or '', formerName or '', photoURL encoded or '', thumbnailURL the same
 -- replies: OK(version, BODY) | NONE without an account | CHANGED(name) if the former is another by now | FENCED
-if redis.call('HEXISTS', accountKey, 'email') == 0 then return { 'NONE' } end
+if redis.call('HEXISTS', accountKey, 'version') == 0 then return { 'NONE' } end
 local held = redis.call('HGET', userKey, 'photo') or ''
 if held ~= formerName then return { 'CHANGED', held } end
 if name ~= '' then

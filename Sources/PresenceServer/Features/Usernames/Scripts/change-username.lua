@@ -3,7 +3,7 @@
 -- keys: unfinished, user
 -- args: intent, user, number
 -- replies: OK(releasing) | GONE(last) | FENCED
-local isThere = redis.call('HEXISTS', userKey, 'email') == 1
+local isThere = redis.call('HEXISTS', userKey, 'version') == 1
 if not isThere then
     -- A sign-up that failed before the account existed, or a request of a user who has just deleted their account.
     local kept = redis.call('HMGET', userKey, 'held', 'releasing')
