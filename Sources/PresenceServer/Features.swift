@@ -14,6 +14,7 @@ package enum Features {
         EventDelivery.self,
         Notifications.self,
         VisibilityRequests.self,
+        Banning.self,
         Accounts.self,
         Usernames.self,
         Photos.self,

@@ -99,6 +99,12 @@ struct asset asset_change_username(void);
 
 // History
 struct asset asset_history(void);
+struct asset asset_ban_lib(void);
+struct asset asset_ban(void);
+struct asset asset_unban(void);
+struct asset asset_ban_member(void);
+struct asset asset_unban_member(void);
+struct asset asset_bans(void);
 
 // For browsers
 struct asset asset_presence_js(void);
