@@ -308,6 +308,21 @@ static const unsigned char history_bytes[] = {
 };
 ASSET(history)
 
+static const unsigned char evidence_bytes[] = {
+#embed "../PresenceServer/Features/AbuseReports/Scripts/evidence.lua"
+};
+ASSET(evidence)
+
+static const unsigned char report_bytes[] = {
+#embed "../PresenceServer/Features/AbuseReports/Scripts/report.lua"
+};
+ASSET(report)
+
+static const unsigned char decide_report_bytes[] = {
+#embed "../PresenceServer/Features/AbuseReports/Scripts/decide-report.lua"
+};
+ASSET(decide_report)
+
 static const unsigned char ban_lib_bytes[] = {
 #embed "../PresenceServer/Features/Banning/Scripts/ban-lib.lua"
 };

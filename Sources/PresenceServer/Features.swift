@@ -15,6 +15,7 @@ package enum Features {
         Notifications.self,
         VisibilityRequests.self,
         Banning.self,
+        AbuseReports.self,
         Accounts.self,
         Usernames.self,
         Photos.self,

@@ -99,6 +99,9 @@ struct asset asset_change_username(void);
 
 // History
 struct asset asset_history(void);
+struct asset asset_evidence(void);
+struct asset asset_report(void);
+struct asset asset_decide_report(void);
 struct asset asset_ban_lib(void);
 struct asset asset_ban(void);
 struct asset asset_unban(void);
@@ -165,6 +168,7 @@ struct asset asset_console_doctor_js(void);
 struct asset asset_console_outbox_js(void);
 struct asset asset_console_conversations_js(void);
 struct asset asset_console_webhooks_js(void);
+struct asset asset_console_reports_js(void);
 struct asset asset_console_trace_js(void);
 struct asset asset_console_playground_js(void);
 

@@ -94,6 +94,7 @@ struct OfferedEvent: Equatable {
             switch type {
             case "push.due": JSONWriter.raw(",", to: &json)
             case "user.banned", "user.unbanned": JSONWriter.key("ban", to: &json)
+            case "report.created": JSONWriter.key("report", to: &json)
             case "notification.created": JSONWriter.key("notification", to: &json)
             default: JSONWriter.key("presence", to: &json)
             }

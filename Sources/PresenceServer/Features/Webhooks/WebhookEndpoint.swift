@@ -14,6 +14,7 @@ struct WebhookEndpoint: Sendable, Equatable {
     static let types = [
         "user.online", "user.offline", "account.created", "account.deleted", "message.created", "message.changed",
         "push.due", "notification.created", "user.banned", "user.unbanned",
+        "report.created",
     ]
     /// More endpoints than this would be a list of customers, which does not belong into a configuration.
     static let most = 16
