@@ -153,7 +153,8 @@ let package = Package(
                 "Features/Attachments/Scripts",
                 "Features/Messages/Scripts", "Delivery/Scripts", "Features/History/Scripts",
                 "Features/Notifications/Scripts",
-                "Features/Push/Scripts",
+                "Features/Push/Scripts", "Features/Banning/Scripts",
+                "Features/AbuseReports/Scripts",
             ],
             swiftSettings: features
         ),
@@ -370,7 +371,7 @@ let pages: [String: [String]] = [
     "Simulator": [""], "WebSockets": [""], "presence-load": [""],
     "PresenceCore": ["Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Store/", "Work/"],
     "PresenceServer": [
-        "Delivery/", "Files/", "Features/Accounts/", "Features/Attachments/", "Features/Console/",
+        "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/", "Features/Banning/", "Features/Console/",
         "Features/Conversations/", "Features/History/", "Features/Messages/", "Features/Notifications/",
         "Features/Photos/", "Features/Push/", "Features/Usernames/", "Features/Webhooks/",
     ],

@@ -122,6 +122,8 @@ export interface ErrorMembers {
   field?: string;
   /** In ms. */
   retryAfter?: number;
+  /** The end of a ban, in ms since 1970; a ban without it has no end. */
+  until?: number;
   /** Whether it may have been done all the same. */
   outcomeUnknown?: boolean;
   /** Of an answer over HTTP. */
@@ -134,6 +136,7 @@ export class PresenceError extends Error implements ErrorMembers {
   reason?: string;
   field?: string;
   retryAfter?: number;
+  until?: number;
   outcomeUnknown?: boolean;
   status?: number;
 }

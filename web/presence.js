@@ -56,6 +56,9 @@ const SESSIONS = "/v1/sessions";
 const CURRENT = SESSIONS + "/current";
 const withoutSlash = (url) => url.replace(/\/+$/, "");
 const NOBODY = "unauthorized";
+const BANNED = "banned";
+/** Whether the function of `token` would end another attempt the same way. */
+const isOver = (error) => [NOBODY, BANNED].includes(error?.code);
 /** States of a connection. */
 const LIVE = "live";
 const WAITING = "waiting";
@@ -76,7 +79,7 @@ const failure = (code, message = code, more) => new PresenceError({ code, messag
 const invalid = (message, field) => failure("validation_failed", message, { field });
 const networkFailure = () => failure("network", "no connection");
 const nobody = () => failure(NOBODY, "nobody is signed in");
-const MEMBERS = ["code", "message", "reason", "field", "retryAfter", "outcomeUnknown", "status"];
+const MEMBERS = ["code", "message", "reason", "field", "retryAfter", "until", "outcomeUnknown", "status"];
 /** An error in a form for other tabs: other people's errors may have members that cannot be sent. */
 const plain = (error) => {
   const members = MEMBERS.map((name) => [name, error[name]]).filter(([, value]) => ["string", "number", "boolean"].includes(typeof value));
@@ -363,12 +366,12 @@ class Hub {
         if (this.#closed) return;
         end = await this.#session(token);
       } catch (error) {
-        end = { error, isNobody: error?.code === NOBODY };
+        end = { error, isNobody: isOver(error) };
       }
       // This tab may have stood still, and another have taken over. The browser reports that before it answers this.
       await this.#options.settled?.();
       if (this.#closed) return;
-      if (end.isNobody) return this.#refuse(end);
+      if (end.isNobody || end.error?.code === BANNED) return this.#refuse(end);
       // These codes ask for another token.
       const isRefusal = end.code >= 4001 && end.code <= 4003;
       const isRenewed = renew && !end.connected;
@@ -440,7 +443,7 @@ class Hub {
             heard = false;
           }, bound);
           this.#connected(message);
-        } else if (!connected && message.type === "error") error = message;
+        } else if (message.type === "error" && (!connected || (message.code === BANNED && !message.id))) error = message;
         else this.#hear(message);
       };
       socket.onclose = ({ code, reason }) => {
@@ -946,7 +949,7 @@ export class PresenceClient extends EventTarget {
         return user ? this.#share(`presence ${url} ${user}`) : this.#lead();
       } catch (error) {
         if (signal.aborted) return;
-        if (error?.code === NOBODY) this.#connect({ state: "refused", error: plain(error) });
+        if (isOver(error)) this.#connect({ state: "refused", error: plain(error) });
         else {
           delay = delayBefore(attempt++);
           this.#connect({ state: WAITING, retryAt: now() + delay });

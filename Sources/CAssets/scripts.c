@@ -333,6 +333,51 @@ static const unsigned char history_bytes[] = {
 };
 ASSET(history)
 
+static const unsigned char evidence_bytes[] = {
+#embed "../PresenceServer/Features/AbuseReports/Scripts/evidence.lua"
+};
+ASSET(evidence)
+
+static const unsigned char report_bytes[] = {
+#embed "../PresenceServer/Features/AbuseReports/Scripts/report.lua"
+};
+ASSET(report)
+
+static const unsigned char decide_report_bytes[] = {
+#embed "../PresenceServer/Features/AbuseReports/Scripts/decide-report.lua"
+};
+ASSET(decide_report)
+
+static const unsigned char ban_lib_bytes[] = {
+#embed "../PresenceServer/Features/Banning/Scripts/ban-lib.lua"
+};
+ASSET(ban_lib)
+
+static const unsigned char ban_bytes[] = {
+#embed "../PresenceServer/Features/Banning/Scripts/ban.lua"
+};
+ASSET(ban)
+
+static const unsigned char unban_bytes[] = {
+#embed "../PresenceServer/Features/Banning/Scripts/unban.lua"
+};
+ASSET(unban)
+
+static const unsigned char ban_member_bytes[] = {
+#embed "../PresenceServer/Features/Banning/Scripts/ban-member.lua"
+};
+ASSET(ban_member)
+
+static const unsigned char unban_member_bytes[] = {
+#embed "../PresenceServer/Features/Banning/Scripts/unban-member.lua"
+};
+ASSET(unban_member)
+
+static const unsigned char bans_bytes[] = {
+#embed "../PresenceServer/Features/Banning/Scripts/bans.lua"
+};
+ASSET(bans)
+
 // ---- Photos ----
 
 static const unsigned char set_photo_bytes[] = {

@@ -9,6 +9,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static let unknownType = ErrorCode(rawValue: "unknown_type")
     /// No valid token.
     public static let unauthorized = ErrorCode(rawValue: "unauthorized")
+    /// The user is banned, or banned in this conversation, with `reason` and `until`.
+    public static let banned = ErrorCode(rawValue: "banned")
     /// Not allowed to do this.
     public static let forbidden = ErrorCode(rawValue: "forbidden")
     /// The requested object does not exist.
@@ -47,6 +49,9 @@ public struct CloseCode: RawRepresentable, Hashable, Sendable {
     public static let unauthorized = CloseCode(rawValue: 4001)
     public static let tokenExpired = CloseCode(rawValue: 4002)
     public static let noConnect = CloseCode(rawValue: 4003)
+    /// The user is banned; the reason is JSON `{"code":"banned","until":ms,"reason":text}`. The code is that of
+    /// `noConnect`, whose reason is not JSON.
+    public static let banned = CloseCode(rawValue: 4003)
     /// The same device has connected again.
     public static let replaced = CloseCode(rawValue: 4004)
     /// Nothing could be written for 30 s.

@@ -100,12 +100,15 @@ public enum ServerMessage: Hashable, Sendable {
         public var reason: String?
         /// The time to wait before a retry.
         public var retryAfter: Milliseconds?
+        /// The end of a ban; `nil` if it has none.
+        public var until: Timestamp?
         /// Whether the request may have succeeded nevertheless. On the wire only if true.
         public var outcomeUnknown: Bool
 
         public init(
             id: Int64? = nil, code: ErrorCode, message: String, field: String? = nil,
-            reason: String? = nil, retryAfter: Milliseconds? = nil, outcomeUnknown: Bool = false
+            reason: String? = nil, retryAfter: Milliseconds? = nil, until: Timestamp? = nil,
+            outcomeUnknown: Bool = false
         ) {
             self.id = id
             self.code = code
@@ -113,6 +116,7 @@ public enum ServerMessage: Hashable, Sendable {
             self.field = field
             self.reason = reason
             self.retryAfter = retryAfter
+            self.until = until
             self.outcomeUnknown = outcomeUnknown
         }
     }

@@ -14,6 +14,8 @@ package enum Features {
         EventDelivery.self,
         Notifications.self,
         VisibilityRequests.self,
+        Banning.self,
+        AbuseReports.self,
         Accounts.self,
         Usernames.self,
         Photos.self,

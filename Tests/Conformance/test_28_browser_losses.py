@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import signal
+import time
 
 import pytest
 
@@ -167,6 +168,25 @@ async def test_a_removed_connection_stays_closed_until_it_is_asked_for(chromium,
             await page.run("await client.get([])")
         assert failed.value.args[0]["code"] == "closed"
         assert line.accepted == accepted
+        await page.run("client.reconnect()")
+        await page.until("client.connection.state === 'live'")
+
+
+async def test_a_ban_is_final_and_its_reason_and_end_are_readable(chromium, server, room):
+    async with Line(server) as line, chromium:
+        page = await opened(await tab(chromium, line), room.token("ana"))
+        ban = {"reason": "Spam, and the like", "until": int(time.time() * 1000) + 3_600_000}
+        answer = await room.api.request("PUT", f"/v1/users/{room.name('ana')}/ban", ban, token=room.backend)
+        assert answer.status == 200, answer
+        await page.until("client.connection.state === 'refused' && client.connection.code === 4003")
+        accepted = line.accepted
+        error = await page.value("client.connection.error")
+        assert error["code"] == "banned" and error["reason"] == ban["reason"] and error["until"] == ban["until"], error
+        # The same at `connect`, for which the page asks.
+        await page.run("client.reconnect()")
+        await page.until(f"client.connection.state === 'refused' && client.connection.error.until === {ban['until']}")
+        assert line.accepted == accepted + 1
+        await room.api.request("DELETE", f"/v1/users/{room.name('ana')}/ban", token=room.backend)
         await page.run("client.reconnect()")
         await page.until("client.connection.state === 'live'")
 

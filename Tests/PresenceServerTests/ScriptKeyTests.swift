@@ -156,11 +156,41 @@ import Testing
         ) { _ in }
         shard.run(.history, keys: [bobs.user(user), bobs.history(user)], arguments: [], lane: .commands) { _ in }
         shard.logic.run(shard.logic.revokingTokens(of: user)) { _ in }
+        try ban("eve", from: conversation, in: world)
+        try report("eve", in: conversation, in: world)
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])
         world.shards[1].die()
         try world.run(for: 20_000)
+    }
+
+    /// Runs the scripts of bans.
+    private func ban(_ user: String, from conversation: ConversationID, in world: World) throws {
+        for scope in ["all", "conversation:\(conversation)"] {
+            for (method, path) in [
+                ("PUT", "/v1/users/\(user)/ban"), ("PUT", "/v1/users/\(user)/ban"), ("GET", "/v1/bans"),
+                ("DELETE", "/v1/users/\(user)/ban?scope=\(scope)"),
+            ] {
+                let call = SimulatedCall(
+                    method, path, ["reason": "a b", "scope": scope], token: "!backend", to: world.shards[0])
+                try world.run(for: 100)
+                #expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
+            }
+        }
+    }
+
+    /// Runs the scripts of reports.
+    private func report(_ user: String, in conversation: ConversationID, in world: World) throws {
+        let report: [String: Any] = ["reason": "spam", "conversation": conversation.string]
+        let call = SimulatedCall("POST", "/v1/reports", report, token: "ana", to: world.shards[0])
+        try world.run(for: 100)
+        #expect(call.status == 201, "\(call.json)")
+        let id = ((call.json["report"] as? [String: Any])?["id"] as? String) ?? "-"
+        let decision = SimulatedCall(
+            "POST", "/v1/reports/\(id)", ["action": "accept"], token: "!backend", to: world.shards[0])
+        try world.run(for: 100)
+        #expect(decision.status == 204, "\(decision.json)")
     }
 
     /// Runs the scripts of notifications.

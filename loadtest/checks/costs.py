@@ -8,7 +8,9 @@ its length (docs/protocol.md, rate limits); the last column is the time of Redis
 Exit status 1 if a command takes longer than the bound in bounds.toml.
 """
 
+import http.client
 import itertools
+import json
 import statistics
 import time
 import tomllib
@@ -17,6 +19,7 @@ from checks.publishing import Client as RedisClient
 from scenarios.conversations import FREE
 from stage.binaries import REPOSITORY
 from stage.client import Client, Mint
+from stage.failure import Failure
 
 NAME = "costs"
 ABOUT = "how long Redis is busy with each request at its bounds, and who pays: the table of docs/performance.md"
@@ -109,7 +112,8 @@ class Scene:
     """People, a full group, and lists as long as they may be."""
 
     def __init__(self, server, other, mint):
-        self.other, self.mint = other, mint
+        self.server, self.other, self.mint = server, other, mint
+        self.backend = mint.token("backend", role="backend")
         self.numbers = itertools.count()
         self.watched: list[str] = []
         self.ana = Client(server, mint, long_id("ana"))
@@ -177,6 +181,42 @@ class Scene:
         yield "`getVisibility`, full lists", 1 + 2 * LISTS * (LONG + 3) // 4_096, asks(ana, lambda: ("getVisibility", {}))
         yield "`subscribe` to 1,000 people", 101, self.subscribe
         yield "`connect` and `disconnect`, full lists", 158, self.come_and_go
+        # Last: from now on each message of the group reads its bans.
+        for number in range(100):
+            self.call("PUT", f"/v1/users/{self.members[-1 - number]}/ban", self.ban(self.group))
+        yield f"a ban in a group of {GROUP:,} with 100 bans", 0, lambda: lambda: self.call(
+            "PUT", f"/v1/users/{self.members[-1]}/ban", self.ban(self.group))
+        yield f"`send`, 5 characters, group of {GROUP:,} with 100 bans", 1 + (GROUP - 1) // 10, asks(
+            ana, lambda: self.message(self.group, "hello"))
+        yield "a ban of a user, and its end", 0, lambda: self.ban_and_unban
+        yield "a page of 1,000 bans", 0, lambda: lambda: self.call("GET", "/v1/bans?limit=1000")
+        yield "a report of a message of 20 KB", 1, self.report
+
+    def call(self, method: str, path: str, body: dict | None = None, token: str | None = None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.server.port)
+        headers = {"Authorization": f"Bearer {token or self.backend}"}
+        connection.request(method, path, body and json.dumps(body), headers)
+        answer = connection.getresponse()
+        text = answer.read()
+        connection.close()
+        if answer.status >= 300:
+            raise Failure(f"{method} {path} was answered {answer.status} {text!r}")
+
+    def ban(self, conversation: str | None = None) -> dict:
+        scope = {"scope": f"conversation:{conversation}"} if conversation else {}
+        return {"reason": "r" * 200} | scope
+
+    def ban_and_unban(self) -> None:
+        self.call("PUT", f"/v1/users/{long_id('eve')}/ban", self.ban())
+        self.call("DELETE", f"/v1/users/{long_id('eve')}/ban")
+
+    def report(self):
+        type, members = self.message(self.group, TEXT)
+        self.ana.ask(type, **members)
+        body = {"conversation": self.group, "message": members["message"]["id"], "reason": "spam"}
+        # Another member each time: one may report ten things at once.
+        token = self.mint.token(self.members[1 + next(self.numbers) % 500])
+        return lambda: self.call("POST", "/v1/reports", body, token)
 
     def last_of_group(self) -> int:
         """The number of a message that the marking member has not marked."""

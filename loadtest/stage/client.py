@@ -23,9 +23,9 @@ class Mint:
     def __init__(self, server: PresenceServer):
         self._key = secret(server.data)
 
-    def token(self, user: str) -> str:
+    def token(self, user: str, **claims) -> str:
         now = int(time.time())
-        parts = [{"alg": "HS256", "typ": "JWT"}, {"sub": user, "iat": now, "exp": now + 24 * 3600}]
+        parts = [{"alg": "HS256", "typ": "JWT"}, {"sub": user, "iat": now, "exp": now + 24 * 3600} | claims]
         text = ".".join(encoded(json.dumps(part).encode()) for part in parts)
         return text + "." + encoded(hmac.new(self._key, text.encode(), hashlib.sha256).digest())
 

@@ -9,13 +9,14 @@ import "./limits.js";
 import "./doctor.js";
 import "./outbox.js";
 import "./conversations.js";
+import "./reports.js";
 import "./webhooks.js";
 import "./trace.js";
 import "./playground.js";
 
 const SCREENS = [
   ["/overview", "Overview", "overview-screen"], ["/people", "People", "people-screen"], ["/person", "", "person-screen"],
-  ["/conversations", "Conversations", "conversations-screen"], ["/conversation", "", "conversation-screen"], ["/trace", "Live trace", "trace-screen"],
+  ["/conversations", "Conversations", "conversations-screen"], ["/conversation", "", "conversation-screen"], ["/reports", "Reports", "reports-screen"], ["/trace", "Live trace", "trace-screen"],
   ["/webhooks", "Webhooks", "webhooks-screen"], ["/outbox", "Outbox", "outbox-screen"], ["/limits", "Limits", "limits-screen"], ["/doctor", "Doctor", "doctor-screen"],
   ["/playground", "Playground", "playground-screen"], ["/runbook", "", "runbook-screen"],
 ];

@@ -104,6 +104,15 @@ struct asset asset_change_username(void);
 
 // History
 struct asset asset_history(void);
+struct asset asset_evidence(void);
+struct asset asset_report(void);
+struct asset asset_decide_report(void);
+struct asset asset_ban_lib(void);
+struct asset asset_ban(void);
+struct asset asset_unban(void);
+struct asset asset_ban_member(void);
+struct asset asset_unban_member(void);
+struct asset asset_bans(void);
 
 // For browsers
 struct asset asset_presence_js(void);
@@ -167,6 +176,7 @@ struct asset asset_console_doctor_js(void);
 struct asset asset_console_outbox_js(void);
 struct asset asset_console_conversations_js(void);
 struct asset asset_console_webhooks_js(void);
+struct asset asset_console_reports_js(void);
 struct asset asset_console_trace_js(void);
 struct asset asset_console_playground_js(void);
 

@@ -93,7 +93,7 @@ extension PresenceError {
             account(
                 refusal.code.map(Code.init(rawValue:)) ?? (refusal.isPassing ? .unavailable : .notAnAnswer),
                 refusal.message, reason: refusal.reason.map(Reason.init(rawValue:)), field: refusal.field,
-                retryAfter: refusal.retryAfter, outcomeUnknown: refusal.outcomeUnknown)
+                retryAfter: refusal.retryAfter, until: refusal.until, outcomeUnknown: refusal.outcomeUnknown)
         }
     }
 

@@ -6,10 +6,11 @@ extension PresenceError {
     /// An error of accounts.
     package static func account(
         _ code: Code, _ message: String = "", reason: Reason? = nil, field: String? = nil, retryAfter: Duration? = nil,
-        outcomeUnknown: Bool = false
+        until: Date? = nil, outcomeUnknown: Bool = false
     ) -> PresenceError {
         PresenceError(
-            code, message, reason: reason, field: field, retryAfter: retryAfter, outcomeUnknown: outcomeUnknown,
+            code, message, reason: reason, field: field, retryAfter: retryAfter, until: until,
+            outcomeUnknown: outcomeUnknown,
             sentence: reason.flatMap { text(for: $0, message) } ?? text(for: code, message, field, retryAfter))
     }
 
@@ -19,6 +20,7 @@ extension PresenceError {
         case .rateLimited: Sentence.tooManyAttempts.text(wait(retryAfter))
         case .unavailable: Sentence.serverBusy.text(wait(retryAfter))
         case .unauthorized, .notSignedIn: Sentence.notSignedIn.text()
+        case .banned: Sentence.banned.text()
         case .forbidden: Sentence.notAllowed.text()
         case .notFound: Sentence.signUpFirst.text()
         case .conflict: Sentence.changedElsewhere.text()

@@ -126,11 +126,11 @@ extension HTTPAPI {
             case .tooMany(let wait): found(.failure(tooManyFailedTokens(retryAfter: wait)))
             case .overloaded(let refusal): found(.failure(.init(response: .overloaded(refusal))))
             case .valid(let claims) where !claims.isBackend:
-                logic.isRevoked(claims) { isRevoked in
-                    switch isRevoked {
-                    case false?:
+                logic.standing(of: claims) { standing in
+                    switch standing {
+                    case .valid?:
                         found(.success(.init(caller: .user(claims.subject), claims: claims, at: logic.clock.now)))
-                    case true?: found(.success(.init(caller: .anyone)))
+                    case .revoked?, .banned?: found(.success(.init(caller: .anyone)))
                     case nil: found(.failure(Self.revocationUnknown))
                     }
                 }
@@ -162,12 +162,13 @@ extension HTTPAPI {
         }
     }
 
-    /// The rejection of a revoked user's token; `nil` if it is valid.
+    /// The rejection of a revoked token, or of a banned user; `nil` if the token is valid.
     func refuseRevoked(_ claims: Claims, from peer: PeerAddress, answer: @escaping (HeadRefusal?) -> Void) {
-        logic.isRevoked(claims) { isRevoked in
-            switch isRevoked {
-            case false?: answer(nil)
-            case true?:
+        logic.standing(of: claims) { standing in
+            switch standing {
+            case .valid?: answer(nil)
+            case .banned(let ban)?: answer(.init(response: ban.refusal.response))
+            case .revoked?:
                 logic.recordFailedToken(from: logic.failedTokens.block(of: peer))
                 answer(.init(response: Self.unauthorized("\(AuthenticationFailure.revoked)")))
             case nil: answer(Self.revocationUnknown)

@@ -64,7 +64,7 @@ package struct IntentStep {
     ///   - keys: Keys of that partition.
     ///   - skip: How to continue if the step's record is damaged, for one of many independent steps. A skipped step
     ///     remains written down. `nil`: the whole intent waits until the record is repaired.
-    ///   - next: Gets the words of the reply; never those of `FENCED`, `REVOKED` or `ENDED`.
+    ///   - next: Gets the words of the reply; never those of `FENCED`, `BANNED`, `REVOKED` or `ENDED`.
     package init(
         _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
         arguments: [String] = [], skip: (() -> IntentProgress)? = nil, next: @escaping ([RedisValue]) -> IntentProgress

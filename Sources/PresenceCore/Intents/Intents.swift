@@ -125,8 +125,8 @@ package final class Intents {
                 proceed(on: skip(), run, intent)
             case .success where shard.link.noticeFencing(in: result):
                 fail(run, intent, .disconnected(sent: false))
-            // The writer's token was revoked, or their session has ended: nothing was changed, and no intent was written.
-            case .success(let value) where ["REVOKED", "ENDED"].contains(value.array?.first?.string):
+            // The writer is banned, their token was revoked, or their session has ended: nothing was changed, and no intent was written.
+            case .success(let value) where ["BANNED", "REVOKED", "ENDED"].contains(value.array?.first?.string):
                 proceed(on: .end(value), run, intent)
             case .success(let value):
                 run.hasBegun = true

@@ -74,9 +74,16 @@ package struct Refusal: Error {
         case .success(let reply): value = reply
         }
         let word = value.array?.first?.string ?? ""
-        if word != "FENCED", words.contains(word) { return nil }
+        if word != "FENCED", word != "BANNED", words.contains(word) { return nil }
         switch word {
         case "FENCED": self.init(.disconnected(sent: false))
+        case "BANNED":
+            let words = value.array ?? []
+            guard words.count > 2, let ban = Ban(words[1].string, words[2].string) else {
+                self = .unreadable(changes: changes)
+                return
+            }
+            self = ban.refusal
         case "REVOKED": self.init(.unauthorized, "\(AuthenticationFailure.revoked)")
         case "ENDED":
             self.init(.unavailable, "this session has ended: nothing was changed", retryAfter: 1_000)

@@ -10,7 +10,7 @@ extension ShardLogic {
     /// - Parameters:
     ///   - changes: Whether the script changes anything: if not, the outcome is never unknown.
     ///   - id: The conversation whose record is damaged if Redis cannot run the script at all.
-    /// - Returns: The reply, whose word is not `FENCED`, `REVOKED` or `ENDED`.
+    /// - Returns: The reply, whose word is not `FENCED`, `BANNED`, `REVOKED` or `ENDED`.
     /// - Throws: The common error for clients if Redis fails, or if their token or session is no longer valid.
     package func run(
         _ call: ScriptCall, changes: Bool = true, about id: Identifier? = nil

@@ -29,10 +29,18 @@ if request then
     end }, { __index = plain })
 end
 
+-- A ban is the field `ban` of its user, or `b:USER` of a conversation: "UNTIL REASON", where REASON is an encoded JSON string
+-- without spaces. Returns the reply for a user whose ban is not over; else nil.
+local function banned(field)
+    local limit, reason = string.match(field or '', '^(%d+) (.+)$')
+    if limit and tonumber(limit) > now then return { 'BANNED', limit, reason } end -- mutation: ban-ends
+end
+
 -- A change made with a token carries two more keys, before the one of offers: the key to check the token against, and
 -- "{p017}:writer:g:GRANT" or "{p017}:writer:t:ISSUED" (not a real key). If the token was revoked or the account deleted
--- after the request was admitted, the script changes nothing and returns REVOKED. Changes by backends and by the server
--- itself carry no such keys.
+-- after the request was admitted, the script changes nothing and returns REVOKED; if the user was banned, BANNED. Changes
+-- by backends and by the server itself carry no such keys. A ban ends all sessions; a call over HTTP has none, so with a
+-- grant it carries the user's key too: before that of the grants, and "{p017}:writer:h:GRANT".
 -- A script that reads the user anyway (`read`) gets "{p017}:writer:u:ISSUED" alone and returns REVOKED if `user.isRevoked`.
 -- For requests on a connection, " SESSION" is appended, and the user's sessions key comes before it. If the session has
 -- ended or was replaced, the script changes nothing and returns ENDED, however late the request arrives.
@@ -50,16 +58,22 @@ local function refusal()
         issuedAt = tonumber(word)
     else
         local key = table.remove(KEYS, place)
-        if kind == 'g' then
-            if redis.call('HEXISTS', key, word) == 0 then return 'REVOKED' end
-        elseif tonumber(word) < tonumber(redis.call('HGET', key, 'revokedAt') or '0') then
-            return 'REVOKED'
+        if kind == 't' then
+            local held = redis.call('HMGET', key, 'revokedAt', 'ban')
+            if tonumber(word) < tonumber(held[1] or '0') then return { 'REVOKED' } end
+            local ban = banned(held[2])
+            if ban then return ban end
+        else
+            local userKey = kind == 'h' and table.remove(KEYS, place - 1)
+            if redis.call('HEXISTS', key, word) == 0 then return { 'REVOKED' } end
+            local ban = userKey and banned(redis.call('HGET', userKey, 'ban'))
+            if ban then return ban end
         end
     end
-    if sessionsKey and redis.call('HEXISTS', sessionsKey, session) == 0 then return 'ENDED' end
+    if sessionsKey and redis.call('HEXISTS', sessionsKey, session) == 0 then return { 'ENDED' } end
 end
 local refused = refusal()
-if refused then return { refused } end -- mutation: refused-writes
+if refused then return refused end -- mutation: refused-writes
 
 -- Versions only grow: the new one is above the last one and the partition's floor, and not behind the clock.
 local function nextVersion(last, floorKey)
@@ -136,12 +150,12 @@ local function session(value) return string.match(value, '^(%S+) (%S+) (%S+) (%S
 -- and `pastKey` may be another key, or nil.
 local function read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
     local values = redis.call('HMGET', userKey, 'chosen', 'text', 'clearAt', 'chosenVersion', 'lastSeen', 'status', 'since',
-        'shown', 'presenceVersion', 'barredAt', 'revokedAt', 'visibility', 'findable')
+        'shown', 'presenceVersion', 'barredAt', 'revokedAt', 'visibility', 'findable', 'ban')
     local user = { id = id, key = userKey, sessionsKey = sessionsKey, floorKey = floorKey, channel = channel,
         pastKey = (bounds or '') ~= '' and pastKey, bounds = bounds, changed = {}, events = {},
         chosen = values[1], text = values[2], clearAt = values[3], chosenVersion = values[4], lastSeen = values[5],
         status = values[6], since = values[7], shown = values[8], presenceVersion = values[9], barredAt = values[10],
-        revokedAt = values[11], visibility = values[12], findable = values[13] }
+        revokedAt = values[11], visibility = values[12], findable = values[13], ban = values[14] }
     if issuedAt then user.isRevoked = issuedAt < tonumber(user.revokedAt or '0') end
     return user
 end

@@ -64,13 +64,18 @@ extension ShardLogic {
         case .revoked:
             recordFailedToken(from: connection.address)
             return turnAway(connection, id, "\(AuthenticationFailure.revoked)")
+        case .banned(let ban): return turnAway(connection, id, ban)
         case .refused(let message):
             replies.error(
                 .init(id: id, code: .unavailable, message: "the session cannot be stored now", retryAfter: 1_000),
                 to: connection)
             return refuse(connection, message)
         case .opened:
-            // The revocation's event arrived before the script's reply.
+            // The event of a ban or a revocation arrived before the script's reply.
+            if let session = connection.session, let ban = session.ban {
+                sessions.drop(session)
+                return turnAway(connection, id, ban)
+            }
             if let session = connection.session, session.isRevoked {
                 sessions.drop(session)
                 recordFailedToken(from: connection.address)
@@ -139,10 +144,11 @@ extension ShardLogic {
         }
     }
 
-    /// Checks whether a token has been revoked. While Redis is unreachable, the check is postponed until it is back.
+    /// Checks whether a token has been revoked. While Redis is unreachable, the check is postponed until it is back. A
+    /// ban ends the session by its event.
     private func checkRevocation(of claims: Claims, answer: @escaping (Bool) -> Void) {
         guard link.isLive else { return answer(false) }
-        queryRevocation(of: Writer(claims, in: partitions)) { answer((try? $0.get()) ?? false) }
+        queryStanding(of: Writer(claims, in: partitions)) { answer((try? $0.get()) == .revoked) }
     }
 
     /// Continues a connection with a new token, unless that token was revoked.

@@ -25,8 +25,8 @@ extension ShardLogic {
             ], ["id": user, "bounds": past.bounds])
     }
 
-    /// Whether a user's token has been revoked; `nil` if this cannot be determined now.
-    func isRevoked(_ claims: Claims, answer: @escaping (Bool?) -> Void) {
+    /// Whether a user's token has been revoked, or the user is banned; `nil` if this cannot be determined now.
+    func standing(of claims: Claims, answer: @escaping (TokenStanding?) -> Void) {
         guard link.isLive else { return answer(nil) }
         let issuedAt = claims.issuedAt ?? 0
         let keys = partitions.keys(of: claims.subject)
@@ -34,22 +34,24 @@ extension ShardLogic {
             // Both must hold: a device that is signed out has no grant, whatever the token's time of issue.
             store.command(["HEXISTS", keys.grants(claims.subject), grant.string], lane: .commands) { [self] result in
                 guard case .success(let value) = result else { return answer(nil) }
-                guard value.int == 1 else { return answer(true) }
-                isRevoked(claims.subject, issuedAt: issuedAt, keys, answer)
+                guard value.int == 1 else { return answer(.revoked) }
+                standing(of: claims.subject, issuedAt: issuedAt, keys, answer)
             }
         } else {
-            isRevoked(claims.subject, issuedAt: issuedAt, keys, answer)
+            standing(of: claims.subject, issuedAt: issuedAt, keys, answer)
         }
     }
 
-    private func isRevoked(
-        _ user: UserID, issuedAt: Timestamp, _ keys: PartitionKeys, _ answer: @escaping (Bool?) -> Void
+    private func standing(
+        of user: UserID, issuedAt: Timestamp, _ keys: PartitionKeys, _ answer: @escaping (TokenStanding?) -> Void
     ) {
-        // Once read from Redis, the value is kept current by events.
-        if let user = sessions.users[user], user.isRevocationKnown { return answer(issuedAt < user.revokedAt) }
-        store.command(["HGET", keys.user(user), "revokedAt"], lane: .commands) { result in
+        // Once read from Redis, the value is kept current by events; and a user with sessions is not banned.
+        if let user = sessions.users[user], user.isRevocationKnown {
+            return answer(issuedAt < user.revokedAt ? .revoked : .valid)
+        }
+        store.command(["HMGET", keys.user(user), "revokedAt", "ban"], lane: .commands) { [clock] result in
             guard case .success(let value) = result else { return answer(nil) }
-            answer(issuedAt < value.int ?? 0)
+            answer(TokenStanding(value, issuedAt: issuedAt, at: clock.redisNow))
         }
     }
 }

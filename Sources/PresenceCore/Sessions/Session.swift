@@ -23,6 +23,8 @@ package final class Session {
     var grant: Identifier?
     /// The token was revoked before the reply to `connect`.
     var isRevoked = false
+    /// The user was banned before the reply to `connect`.
+    var ban: Ban?
     /// A status sent with `connect` while Redis was unreachable.
     var wantedStatus: StatusChange?
     /// The round of resynchronisation in which it was last asserted to Redis; 0 if that failed.

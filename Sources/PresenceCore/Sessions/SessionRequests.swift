@@ -34,6 +34,7 @@ package final class SessionRequests: Feature {
         registry.event("X", offers: true) { [unowned shard] in shard.sessions.handle(replaced: $0) }
         registry.event("D", offers: true) { [unowned shard] in shard.sessions.handle(disconnected: $0) }
         registry.event("R", offers: true) { [unowned shard] in shard.sessions.handle(revoked: $0) }
+        registry.event("K", offers: true) { [unowned shard] in shard.sessions.handle(banned: $0) }
         registry.event("G", offers: true) { [unowned shard] in shard.sessions.handle(signedOut: $0) }
         registry.event("Q") { [unowned shard] in shard.sessions.handle(question: $0) }
         registerRoutes(in: &registry)

@@ -37,5 +37,7 @@ extension Sessions {
 extension CloseCode {
     /// A session whose connection is closed with this code ends at once, since its client will not resume it. 1005
     /// stands for a close without a code.
-    var isFinal: Bool { [.normal, .init(rawValue: 1005), .policyViolation, .replaced, .disconnected].contains(self) }
+    var isFinal: Bool {
+        [.normal, .init(rawValue: 1005), .policyViolation, .banned, .replaced, .disconnected].contains(self)
+    }
 }

@@ -19,16 +19,6 @@ extension Sessions {
     /// A time of issue that is never before a revocation.
     private static let noToken: Timestamp = 9_007_199_254_740_991
 
-    package enum Outcome {
-        case stored
-        case unreachable(RedisFailure?)
-        case refused(String)
-        case crowded
-        case revoked
-        case replaced
-        case disconnected
-    }
-
     /// The number of sessions whose current state Redis does not have.
     var untold: Int {
         ended.count
@@ -123,6 +113,8 @@ extension Sessions {
         case "CROWDED": done(.crowded)
         case "REVOKED": done(.revoked)
         case "DISCONNECTED": done(.disconnected)
+        case "BANNED" where words.count > 2:
+            done(Ban(words[1].string, words[2].string).map { .banned($0) } ?? .disconnected)
         default:
             session.assertedRound = 0
             shard.link.noticeFencing(in: .success(value))
@@ -295,6 +287,7 @@ extension Sessions {
             shard.close(connection, .unauthorized, reason: "\(AuthenticationFailure.revoked)")
         case .replaced: close(session, .replaced)
         case .disconnected: close(session, .disconnected)
+        case .banned(let ban): expel(session, ban)
         }
     }
 }

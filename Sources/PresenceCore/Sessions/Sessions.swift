@@ -65,6 +65,9 @@ package final class Sessions {
             case .revoked:
                 drop(session)
                 answer(.revoked)
+            case .banned(let ban):
+                drop(session)
+                answer(.banned(ban))
             case .replaced: shard.close(connection, .replaced)
             case .disconnected: shard.close(connection, .disconnected)
             }
@@ -79,6 +82,19 @@ package final class Sessions {
         case crowded
         /// The token has been revoked.
         case revoked
+        case banned(Ban)
+    }
+
+    /// Redis' answer to the report of a session.
+    package enum Outcome {
+        case stored
+        case unreachable(RedisFailure?)
+        case refused(String)
+        case crowded
+        case revoked
+        case banned(Ban)
+        case replaced
+        case disconnected
     }
 
     // MARK: Ending

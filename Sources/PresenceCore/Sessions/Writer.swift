@@ -4,8 +4,8 @@ import Tokens
 
 /// The author of a change: a user, with their token.
 ///
-/// The token was valid when the request was admitted; since then it may have been revoked, or the account deleted. So
-/// the script that makes the change checks again in the same step (`refusal` in lib.lua), and a late change has no
+/// The token was valid when the request was admitted; since then it may have been revoked, the account deleted, or the
+/// user banned. So the script that makes the change checks again in the same step (`refusal` in lib.lua), and a late change has no
 /// effect. The same applies to requests of a session that has ended or was replaced by its device's next connection.
 /// Changes by backends and by the server itself have no writer.
 ///
@@ -32,8 +32,13 @@ package struct Writer {
         (user, home) = (claims.subject, partitions.keys(of: claims.subject))
     }
 
-    /// The last keys of a script in the user's own partition.
-    package var keys: [String] { [key] + ending(with: grant.map { "g:" + $0.string } ?? "t:\(issuedAt)") }
+    /// The last keys of a script in the user's own partition. A ban ends all sessions, so only a call over HTTP has to
+    /// look for one besides its grant (`h`).
+    package var keys: [String] {
+        guard let grant else { return [key] + ending(with: "t:\(issuedAt)") }
+        return session == nil
+            ? [home.user(user), key] + ending(with: "h:" + grant.string) : [key] + ending(with: "g:" + grant.string)
+    }
 
     /// The same keys, but for a script that reads the user's record anyway and compares the time of revocation there.
     var keysBesideRecord: [String] { grant == nil ? ending(with: "u:\(issuedAt)") : keys }
@@ -47,14 +52,20 @@ package struct Writer {
     private var key: String { grant == nil ? home.user(user) : home.grants(user) }
 
     fileprivate var question: [String] {
-        grant.map { ["HEXISTS", key, $0.string] } ?? ["HGET", key, "revokedAt"]
+        grant.map { ["HEXISTS", key, $0.string] } ?? ["HMGET", key, "revokedAt", "ban"]
+    }
+
+    /// Asks whether the user is banned, if nothing else shows that.
+    fileprivate var banQuestion: [String]? {
+        grant != nil && session == nil ? ["HGET", home.user(user), "ban"] : nil
     }
 
     /// Asks whether the session still exists.
     fileprivate var sessionQuestion: [String]? { session.map { ["HEXISTS", home.sessions(user), $0] } }
 
-    fileprivate func isRevoked(_ answer: RedisValue) -> Bool {
-        grant == nil ? issuedAt < answer.int ?? 0 : answer.int == 0
+    fileprivate func standing(_ answer: RedisValue, at now: Timestamp) -> TokenStanding {
+        guard grant != nil else { return TokenStanding(answer, issuedAt: issuedAt, at: now) }
+        return answer.int == 0 ? .revoked : .valid
     }
 }
 
@@ -64,13 +75,26 @@ extension Writer? {
 }
 
 extension ShardLogic {
-    /// Asks Redis with one command whether a token has been revoked.
-    func queryRevocation(of writer: Writer, answer: @escaping (Result<Bool, RedisFailure>) -> Void) {
-        store.command(writer.question, lane: .commands) { answer($0.map { writer.isRevoked($0) }) }
+    /// Asks Redis whether a token has been revoked, or its user is banned.
+    func queryStanding(of writer: Writer, answer: @escaping (Result<TokenStanding, RedisFailure>) -> Void) {
+        var ban: Ban?
+        if let question = writer.banQuestion {
+            // If this fails, the next command fails as well.
+            store.command(question, lane: .commands) { [clock] in
+                if case .success(let field) = $0 { ban = Ban(field: field, at: clock.redisNow) }
+            }
+        }
+        store.command(writer.question, lane: .commands) { [clock] in
+            answer(
+                $0.map { reply in
+                    let standing = writer.standing(reply, at: clock.redisNow)
+                    return standing == .valid ? ban.map { .banned($0) } ?? .valid : standing
+                })
+        }
     }
 
-    /// Runs a user's change in another partition than their own, if their token is still valid and their session still
-    /// exists; else `done` gets `REVOKED` or `ENDED`.
+    /// Runs a user's change in another partition than their own, if their token is still valid, they are not banned, and
+    /// their session still exists; else `done` gets `REVOKED`, `BANNED` or `ENDED`.
     ///
     /// If a server stands still before it processes the reply, it asks again. (No reply of Redis takes longer than
     /// `commandTimeout`.)
@@ -81,13 +105,14 @@ extension ShardLogic {
             // If this fails, the next command or the script fails as well.
             store.command(question, lane: .commands) { if case .success(let value) = $0 { isHere = value.int != 0 } }
         }
-        queryRevocation(of: writer) { [unowned self] result in
+        queryStanding(of: writer) { [unowned self] result in
             switch result {
             case .success where standstills > before || clock.now - asked > configuration.commandTimeout:
                 unlessRevoked(writer, done: done, run)
-            case .success(true): done(.success(.array([.status("REVOKED")])))
-            case .success(false) where !isHere: done(.success(.array([.status("ENDED")])))
-            case .success(false): run()
+            case .success(.revoked): done(.success(.array([.status("REVOKED")])))
+            case .success(.banned(let ban)): done(.success(ban.reply))
+            case .success(.valid) where !isHere: done(.success(.array([.status("ENDED")])))
+            case .success(.valid): run()
             // Treated like every step of a change that is in progress when Redis is lost.
             case .failure(let failure): done(.failure(failure))
             }

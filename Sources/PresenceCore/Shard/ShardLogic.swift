@@ -12,7 +12,7 @@ package final class ShardLogic {
     package let clock: ShardClock
     package let partitions: Partitions
     /// Where past statuses are kept; `nil` if no feature keeps any.
-    let past: PastStatuses?
+    package let past: PastStatuses?
     package let store: any Store
     let sockets: any Sockets
     package let jobs: Jobs

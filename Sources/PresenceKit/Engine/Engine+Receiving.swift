@@ -31,6 +31,8 @@ extension Engine {
         case .live: becomeStale(nil)
         case .error(let error) where error.id == nil && error.code == .badRequest:
             requests.suspectAll()
+        // The close that follows has no room for every reason.
+        case .error(let error) where error.id == nil && error.code == .banned: link.reject(PresenceError(error))
         case .error(let error): refuse(requests.take(error.id), PresenceError(error), at: now)
         case .ok(let id): accept(requests.take(id))
         case .refreshed(let id):

@@ -13,6 +13,7 @@ package struct HTTPRefusal: Sendable {
     /// The reason in English, for developers and logs.
     package var message: String
     package var retryAfter: Duration?
+    package var until: Date?
     package var outcomeUnknown: Bool
 
     /// Whether the status is that of a temporary error.
@@ -28,6 +29,7 @@ package struct HTTPRefusal: Sendable {
             var field: String?
             var message: String?
             var retryAfter: Double?
+            var until: Int64?
             var outcomeUnknown: Bool?
         }
         status = response.status
@@ -45,6 +47,7 @@ package struct HTTPRefusal: Sendable {
         field = error.field
         message = error.message ?? ""
         retryAfter = error.retryAfter.map { .milliseconds(min(max($0, 0), 1e12)) }
+        until = error.until.map(Date.init(timestamp:))
         outcomeUnknown = error.outcomeUnknown ?? false
     }
 }

@@ -5,6 +5,7 @@ extension Sentence {
         .tooFast: "Das ging zu schnell.",
         .serverCannot: "Der Server kann das im Moment nicht ausführen.",
         .notSignedIn: "Sie sind nicht angemeldet.",
+        .banned: "Ein Administrator hat Sie hier gesperrt.",
         .notAllowed: "Dazu sind Sie nicht berechtigt.",
         .notThere: "Das gibt es nicht mehr.",
         .changedElsewhere: "Das wurde inzwischen an anderer Stelle geändert.",

@@ -27,6 +27,7 @@ struct ServerMembers {
     private(set) var session: JSONValue?
     private(set) var since: JSONValue?
     private(set) var status: JSONValue?
+    private(set) var until: JSONValue?
     private(set) var user: JSONValue?
     private(set) var users: JSONValue?
     private(set) var version: JSONValue?
@@ -92,6 +93,8 @@ struct ServerMembers {
             field = value
         } else if key.equals("retryAfter") {
             retryAfter = value
+        } else if key.equals("until") {
+            until = value
         } else if key.equals("reason") {
             reason = value
         } else if key.equals("outcomeUnknown") {

@@ -99,6 +99,7 @@ extension ServerMessage.ErrorMessage {
             message: try members.message?.checkedString("message") ?? "",
             field: try members.field?.checkedString("field"), reason: try members.reason?.checkedString("reason"),
             retryAfter: try members.retryAfter?.checkedInteger("retryAfter"),
+            until: try members.until?.checkedInteger("until"),
             outcomeUnknown: try members.outcomeUnknown?.checkedBool("outcomeUnknown") ?? false)
     }
 }

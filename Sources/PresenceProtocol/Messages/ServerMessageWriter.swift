@@ -112,6 +112,7 @@ public enum ServerMessageWriter {
         if let field = error.field { JSONWriter.member("field", field, to: &output) }
         if let reason = error.reason { JSONWriter.member("reason", reason, to: &output) }
         if let retryAfter = error.retryAfter { JSONWriter.member("retryAfter", retryAfter, to: &output) }
+        if let until = error.until { JSONWriter.member("until", until, to: &output) }
         if error.outcomeUnknown { JSONWriter.raw(",\"outcomeUnknown\":true", to: &output) }
         JSONWriter.raw("}", to: &output)
     }

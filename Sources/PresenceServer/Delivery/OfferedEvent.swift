@@ -93,6 +93,8 @@ struct OfferedEvent: Equatable {
             guard !rest.isEmpty else { return false }
             switch type {
             case "push.due": JSONWriter.raw(",", to: &json)
+            case "user.banned", "user.unbanned": JSONWriter.key("ban", to: &json)
+            case "report.created": JSONWriter.key("report", to: &json)
             case "notification.created": JSONWriter.key("notification", to: &json)
             default: JSONWriter.key("presence", to: &json)
             }

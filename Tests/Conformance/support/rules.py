@@ -6,7 +6,7 @@ STATUSES = {"online", "away", "busy", "offline"}
 KINDS = {"phone", "tablet", "desktop", "web", "bot", "other"}
 CODES = {
     "bad_request", "unknown_type", "unauthorized", "forbidden", "validation_failed", "conflict", "too_many",
-    "rate_limited", "unavailable", "internal", "not_found", "too_large",
+    "rate_limited", "unavailable", "internal", "not_found", "too_large", "banned",
 }
 
 
@@ -105,6 +105,10 @@ def faults(text, longest):
             yield "an error without retryAfter"
         if message.get("code") == "validation_failed" and not isinstance(message.get("field"), str):
             yield "validation_failed without a field"
+        if "until" in message and message.get("code") != "banned":
+            yield "until without a ban"
+        if message.get("code") == "banned" and not isinstance(message.get("reason"), str):
+            yield "a ban without a reason"
         if "outcomeUnknown" in message and (
                 message["outcomeUnknown"] is not True or message.get("code") not in ("unavailable", "internal")):
             yield "outcomeUnknown where nothing was under way"

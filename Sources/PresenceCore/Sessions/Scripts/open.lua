@@ -4,8 +4,10 @@
 --       text or '' to keep or null, clearAfter in ms or '', chosenVersion or '' for now, most sessions of a user or 0,
 --       issued when the token was or 0 if it does not say, known time of its beginning by this clock or '' if its shard cannot
 --       tell, grant of its token or '', bounds of the past or ''
--- replies: OK(own status …) | REPLACED | DISCONNECTED | REVOKED | CROWDED | FENCED
+-- replies: OK(own status …) | REPLACED | DISCONNECTED | REVOKED | BANNED(until, reason) | CROWDED | FENCED
 local user = read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
+local ban = banned(user.ban)
+if ban then return ban end -- mutation: banned-opens
 -- `age` was correct when the command was sent. A command that was in flight for long must not make its session look
 -- younger. A shard's estimate of this clock may be off by the round-trip time.
 local began = now - tonumber(age)
@@ -44,6 +46,8 @@ for i = 1, #values, 2 do
     end
 end
 
+-- Over: most users never have another one.
+put(user, 'ban', false)
 if tonumber(most) > 0 and count >= tonumber(most) and not isHeld then return { 'CROWDED' } end
 
 held[#held + 1] = table.concat({ incarnation, device, kind, state, int(began) }, ' ')

@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 
 /// The error of this library. Programs use ``code``, developers read ``message``, users read `localizedDescription` and
@@ -15,6 +16,8 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     public var field: String?
     /// How long to wait before a retry, if a retry makes sense.
     public var retryAfter: Duration?
+    /// The end of a ban, with ``Code/banned``; `nil` if it has none.
+    public var until: Date?
     /// Whether the server may have carried out the request: it was sent, but its reply was lost.
     public var outcomeUnknown: Bool
     /// The text for users, if it is not the usual text of code and reason.
@@ -25,13 +28,14 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
     /// Creates an error, for fakes, for an app's own repositories and for its own token provider.
     public init(
         _ code: Code, _ message: String = "", reason: Reason? = nil, field: String? = nil, retryAfter: Duration? = nil,
-        outcomeUnknown: Bool = false, sentence: String? = nil, recovery: String? = nil
+        until: Date? = nil, outcomeUnknown: Bool = false, sentence: String? = nil, recovery: String? = nil
     ) {
         self.code = code
         self.message = message
         self.reason = reason
         self.field = field
         self.retryAfter = retryAfter
+        self.until = until
         self.outcomeUnknown = outcomeUnknown
         self.sentence = sentence
         self.recovery = recovery
@@ -68,6 +72,9 @@ extension PresenceError.Code {
     /// There is no valid token. If a token provider throws this, the client stops trying to connect. With a ``reason``
     /// it is the rejection of a request of accounts, and the client calls the provider again.
     public static let unauthorized = Self(.unauthorized)
+    /// An operator has banned the user, everywhere or in this conversation: ``PresenceError/reason`` has the operator's
+    /// words, ``PresenceError/until`` the end. The client does not connect again by itself.
+    public static let banned = Self(.banned)
     /// The user is not allowed to do this. Also returned for a conversation that does not exist.
     public static let forbidden = Self(.forbidden)
     /// A value is invalid; `field` names it.
@@ -137,13 +144,13 @@ extension PresenceError {
         self.init(
             Code(message.code), message.message, reason: message.reason.map(Reason.init(rawValue:)),
             field: message.field, retryAfter: message.retryAfter.map { .milliseconds($0) },
-            outcomeUnknown: message.outcomeUnknown)
+            until: message.until.map(Date.init(timestamp:)), outcomeUnknown: message.outcomeUnknown)
     }
 
     /// Whether the same request may succeed later.
     package var isPassing: Bool {
         switch code {
-        case .badRequest, .unknownType, .forbidden, .validationFailed, .conflict, .notFound: false
+        case .badRequest, .unknownType, .banned, .forbidden, .validationFailed, .conflict, .notFound: false
         case .tooLarge, .notOffered: false
         // For some limits, such as a user's connections, the server sends the time after which there may be room.
         case .tooMany: retryAfter != nil

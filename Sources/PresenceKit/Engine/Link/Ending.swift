@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 
 /// The reason for which a connection or an attempt ended.
@@ -45,6 +46,21 @@ extension Ending {
         String(decoding: reason, as: UTF8.self).contains("too fast")
     }
 
+    /// The error of a ban, from the reason of a close with 4003; `nil` if the close has another cause.
+    static func ban(_ reason: [UInt8]) -> PresenceError? {
+        struct Reason: Decodable {
+            var code: String
+            var until: Int64?
+            var reason: String?
+        }
+        guard let reason = try? JSONDecoder().decode(Reason.self, from: Data(reason)),
+            reason.code == PresenceError.Code.banned.rawValue
+        else { return nil }
+        return PresenceError(
+            .banned, "this user is banned", reason: reason.reason.map(PresenceError.Reason.init(rawValue:)),
+            until: reason.until.map(Date.init(timestamp:)))
+    }
+
     private static func error(of code: CloseCode, _ reason: [UInt8]) -> PresenceError {
         switch code {
         case .policyViolation where isRateLimit(reason):
@@ -59,6 +75,7 @@ extension Ending {
             let why = text.isEmpty || text == "unauthorized" ? "" : ": \(text)"
             return PresenceError(.unauthorized, "the server refused the token\(why)")
         case .tokenExpired: return PresenceError(.unauthorized, "the token expired")
+        case .banned where ban(reason) != nil: return ban(reason)!
         case .noConnect: return PresenceError(.unauthorized, "the server waited too long for a token")
         case .replaced: return PresenceError(.replaced, "the same device connected elsewhere")
         case .tooSlow: return PresenceError(.connectionLost, "too slow: the server could not write for too long")

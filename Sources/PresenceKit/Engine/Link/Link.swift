@@ -137,7 +137,7 @@ struct Link: Sendable {
         enter(.connected)
     }
 
-    /// The server rejected `connect`.
+    /// The server rejected `connect`, or banned the user.
     mutating func reject(_ error: PresenceError) {
         rejection = error
     }

@@ -60,6 +60,7 @@ struct Reconnection: Sendable {
             case .serviceRestart, .tryAgainLater, Self.unreadable:
                 guard let advice = ReconnectAdvice.decode(reason) else { break }
                 return .again(after: .milliseconds(advice.reconnectAfter))
+            case .banned where Ending.ban(reason) != nil: return .never(ending.error)
             case .unauthorized:
                 if refuse(freshToken) { return .never(ending.error) }
             default: break
@@ -67,7 +68,7 @@ struct Reconnection: Sendable {
         case .rejected(let error):
             guard error.isPassing else { return .never(error) }
             return .again(after: (error.retryAfter ?? .zero) + wait)
-        case .noToken(let error) where error.code == .unauthorized:
+        case .noToken(let error) where error.code == .unauthorized || error.code == .banned:
             return .never(error)
         // The upgrade was rejected by something in front of the server, such as a portal or a firewall. That is
         // temporary, whatever the status.

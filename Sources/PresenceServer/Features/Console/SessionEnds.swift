@@ -80,6 +80,7 @@ extension Console {
         case 1012: return "restarted"
         case 4001: return "revoked"
         case 4002: return "expired"
+        case 4003: return "banned"
         case 4004: return "replaced"
         case 4005: return "slow"
         case 4006: return "disconnected"

@@ -34,7 +34,7 @@ enum TracedEvent {
         UInt8(ascii: "R"): "revoked", UInt8(ascii: "G"): "signedOut", UInt8(ascii: "A"): "account",
         UInt8(ascii: "Z"): "deleted", UInt8(ascii: "I"): "notifications", UInt8(ascii: "N"): "conversation",
         UInt8(ascii: "C"): "members", UInt8(ascii: "M"): "message", UInt8(ascii: "T"): "typing",
-        UInt8(ascii: "E"): "expired",
+        UInt8(ascii: "E"): "expired", UInt8(ascii: "K"): "banned",
     ]
 
     /// A description in a few words.

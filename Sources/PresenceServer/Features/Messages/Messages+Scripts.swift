@@ -3,7 +3,7 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
-    private static let messageLibrary = conversationLibrary + ScriptLibrary(asset_message_lib())
+    static let messageLibrary = conversationLibrary + ScriptLibrary(asset_message_lib())
 
     private static func message(_ name: String, _ file: asset) -> Script {
         Script(name, file, library: messageLibrary, isAcknowledged: true)

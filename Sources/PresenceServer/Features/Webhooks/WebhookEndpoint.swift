@@ -13,7 +13,8 @@ struct WebhookEndpoint: Sendable, Equatable {
     /// Types of events, as docs/protocol.md names them.
     static let types = [
         "user.online", "user.offline", "account.created", "account.deleted", "message.created", "message.changed",
-        "push.due", "notification.created",
+        "push.due", "notification.created", "user.banned", "user.unbanned",
+        "report.created",
     ]
     /// More endpoints than this would be a list of customers, which does not belong into a configuration.
     static let most = 16

@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 import Testing
 
@@ -83,6 +84,30 @@ import Testing
     @Test(arguments: [1000, 1001, 1005, 1006, 1011, 1012, 1013, 4002, 4003, 4005, 4007, 4999] as [UInt16])
     mutating func `all other closes are not`(code: UInt16) {
         for _ in 0..<5 { holds(wait(after: Self.closed(code)) != nil) }
+    }
+
+    @Test mutating func `a ban is final, with its reason and end; any other 4003 is not`() {
+        let until = Date(timeIntervalSince1970: 1_763_798_400)
+        for (reason, expected) in [
+            (#"{"code":"banned","until":1763798400000,"reason":"Spam"}"#, PresenceError.Reason(rawValue: "Spam")),
+            (#"{"code":"banned","until":1763798400000}"#, nil),
+        ] {
+            let verdict = reconnection.verdict(on: Self.closed(4003, reason), at: .zero, freshToken: true, random: 0)
+            guard case .never(let error) = verdict else {
+                Issue.record("\(reason) would be reconnected")
+                continue
+            }
+            #expect(error.code == .banned && error.reason == expected && error.until == until)
+        }
+        for reason in ["connect timeout", "{}", #"{"code":"slow"}"#] {
+            holds(wait(after: Self.closed(4003, reason)) != nil)
+        }
+    }
+
+    @Test mutating func `a token provider that reports a ban is not called again`() {
+        let verdict = reconnection.verdict(
+            on: .noToken(PresenceError(.banned, "")), at: .zero, freshToken: true, random: 0)
+        #expect(verdict == .never(PresenceError(.banned, "")))
     }
 
     @Test mutating func `two fresh tokens rejected in a row are enough`() {

@@ -122,6 +122,15 @@ struct OtherRequestTests {
         #expect(answers() == [.failure(PresenceError(.notConnected, "not connected: \(reason)"))])
     }
 
+    @Test mutating func `a ban while connected keeps the whole reason, which the close may lack`() throws {
+        bench.connect()
+        bench.receive(.error(.init(code: .banned, message: "m", reason: "Spam", until: 1_763_798_400_000)))
+        bench.end(.closed(code: .banned, reason: Array(#"{"code":"banned","until":1763798400000}"#.utf8)))
+        let problem = try #require(bench.engine.link.closingProblem)
+        #expect(problem.code == .banned && problem.reason?.rawValue == "Spam")
+        #expect(problem.until?.timeIntervalSince1970 == 1_763_798_400)
+    }
+
     @Test mutating func `a request that waits for the first connection does not fail as if rejected by the server`() {
         bench.handle(.connect)
         ask()

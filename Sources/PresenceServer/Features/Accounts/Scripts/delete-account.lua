@@ -27,7 +27,7 @@ if compared ~= '' and held[2] ~= unhex(compared) then return { 'CHANGED' } end
 dropMails(userKey, mailKey, mailingKey)
 signOutOthers(user, grantsKey, '')
 local at = int(math.max(now, tonumber(redis.call('HGET', userKey, 'revokedAt') or '0')))
-local photo = redis.call('HGET', userKey, 'photo') or ''
+local photo, ban = unpack(redis.call('HMGET', userKey, 'photo', 'ban'))
 local record = recordOf(userKey)
 -- The intent releases what the account, or its pending change of address, has claimed in other partitions. Until then only this
 -- remains of the account.
@@ -43,6 +43,8 @@ redis.call('ZREM', guestsKey, user)
 -- An app's own tokens for this user from before must no longer work. Conversations that are about to add the user check
 -- `deletedAt` (enroll.lua).
 redis.call('HSET', userKey, 'revokedAt', at, 'deletedAt', int(now))
+-- A ban stays with the id.
+if ban then redis.call('HSET', userKey, 'ban', ban) end
 if isHere then redis.call('HDEL', emailsKey, held[1]) end
 if releasing then
     redis.call('HSET', userKey, 'emailReleasing', releasing)
@@ -52,4 +54,4 @@ if redis.call('EXISTS', inboxKey) == 1 then redis.call('SADD', unfinishedKey, le
 redis.call('PUBLISH', channel, table.concat({ 'R', user, '0', at }, ' '))
 redis.call('PUBLISH', channel, table.concat({ 'Z', user, '0', int(now) }, ' '))
 offer('account.deleted', user)
-return { 'OK', releasing and '1' or '0', photo }
+return { 'OK', releasing and '1' or '0', photo or '' }

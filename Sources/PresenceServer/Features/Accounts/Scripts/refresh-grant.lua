@@ -4,7 +4,7 @@
 -- thief has the newest one: the device is signed out.
 -- keys: user, grants, guests
 -- args: user, grant, shown counter of the token, idle ms after which an unused device is forgotten
--- replies: OK(account, version, counter) | GONE | REUSED | FENCED
+-- replies: OK(account, version, counter) | GONE | REUSED | BANNED(until, reason) | FENCED
 local value = redis.call('HGET', grantsKey, grant)
 local held = value and deviceOf(value)
 local body, version = account(user, userKey)
@@ -13,6 +13,8 @@ if held.used + tonumber(idle) < now then
     signOut(user, grantsKey, { grant })
     return { 'GONE' }
 end
+local ban = banned(redis.call('HGET', userKey, 'ban'))
+if ban then return ban end
 -- The creation times of the newest token, the one before it, …
 local made = {}
 for time in string.gmatch(held.recent, '%d+') do

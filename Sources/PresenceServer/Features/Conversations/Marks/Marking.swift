@@ -159,6 +159,11 @@ final class Marking {
         write(wishes.filter { $0.goodAt >= oldest }, of: id)
     }
 
+    /// The words of one user in the reply: one, or those of a ban.
+    private static func words(_ value: RedisValue) -> [RedisValue] {
+        (value.string ?? "").split(separator: " ").map { .status(String($0)) }
+    }
+
     private func write(_ wishes: [Wish], of id: ConversationID) {
         guard !wishes.isEmpty else { return }
         written.value += 1
@@ -178,7 +183,7 @@ final class Marking {
             let isOfEach = words.count == users.count + 2
             for (place, user) in users.enumerated() {
                 // The reply for this user; if the script has no such replies, the one for all.
-                let own = isOfEach ? .success(.array([words[place + 1]])) : result
+                let own = isOfEach ? .success(.array(Self.words(words[place + 1]))) : result
                 if isOfEach { talks.charge(user, words[words.count - 1], for: Conversations.markedMembers) }
                 byUser[user]!.forEach { $0.done(own) }
             }

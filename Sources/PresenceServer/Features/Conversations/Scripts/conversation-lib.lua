@@ -15,9 +15,10 @@
 --               (0: not); whether others see what they have read (e or n), and the number of that setting
 --   h:USER      from whom their deliveries are hidden: "ALL USER SEQ USER SEQ …", the number that each of them sees instead,
 --               and ALL for all other members (-: the true number)
+--   b:USER      their ban, as in lib.lua, whether they are a member or not; no event has it
 --   j:USER      the version at which they joined or left, until their inbox is updated
--- After its end, first, last, changes and version stay for a year: the id may be used again, and the numbers continue, so that
--- clients do not take new messages for those that were deleted.
+-- After its end, first, last, changes, version and bans stay for a year: the id may be used again, and the numbers continue, so
+-- that clients do not take new messages for those that were deleted.
 local endedFor = 366 * 24 * 3600000
 
 -- A member is parsed when it is read or written: most scripts change one of many.
@@ -40,7 +41,7 @@ local unparsed = {
 -- does not exist.
 local function conversationAt(key, id)
     local c = { key = key, id = id, raw = {}, changed = {}, members = {}, size = 0, pending = {}, left = {}, joining = {},
-        only = nil }
+        bans = {}, only = nil }
     local fields = redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
         local field, value = fields[i], fields[i + 1]
@@ -51,6 +52,8 @@ local function conversationAt(key, id)
             c.raw[field] = value
         elseif colon == 58 and letter == 106 then
             c.pending[string.sub(field, 3)] = value
+        elseif colon == 58 and letter == 98 then
+            c.bans[string.sub(field, 3)] = value
         else
             c.raw[field] = value
         end
@@ -190,12 +193,13 @@ local function noteDeleted(c, added)
     put(c, 'deleted', #words > 0 and table.concat(words, ' ') or nil)
 end
 
--- Keeps only the numbers, once there are no members and the last inbox is updated.
+-- Keeps only the numbers and bans, once there are no members and the last inbox is updated.
 local function keepNumbers(c)
     if next(c.members) or next(c.pending) then return end
     redis.call('DEL', c.key)
     redis.call('HSET', c.key, 'first', int(c.last + 1), 'last', int(c.last), 'changes', int(c.changes),
         'version', int(c.version))
+    for user, ban in pairs(c.bans) do redis.call('HSET', c.key, 'b:' .. user, ban) end
     redis.call('PEXPIRE', c.key, endedFor)
 end
 

@@ -4,7 +4,7 @@
 -- keys: conversation
 -- args: conversation, each(user who is there once, came up to which message or 0, upTo which it is read or 0,
 --       hiddenFrom whom what comes to them is hidden: n for nobody; a for all; or s and users)
--- replies: OK(WORD of each user: OK or FORBIDDEN; then the number of members) | FENCED
+-- replies: OK(words of each user: OK or FORBIDDEN or "BANNED UNTIL REASON"; then the number of members) | FENCED
 local c = conversationAt(conversationKey, conversation)
 
 -- Notes from whom a member's deliveries are hidden. Those viewers keep the number that they saw before. Adds the
@@ -38,8 +38,9 @@ end
 local reply, isSeen, alone = { 'OK' }, false, {}
 for user, came, upTo, hiddenFrom in each() do
     local m = c.members[user]
-    reply[#reply + 1] = m and 'OK' or 'FORBIDDEN'
-    if m then
+    local ban = m and banned(c.bans[user]) -- mutation: banned-marks
+    reply[#reply + 1] = ban and table.concat(ban, ' ') or m and 'OK' or 'FORBIDDEN'
+    if m and not ban then
         local read = math.max(m.read, math.min(tonumber(upTo), c.last)) -- mutation: mark-read
         local delivered = math.max(m.delivered, math.min(tonumber(came), c.last), read) -- mutation: mark-delivered
         local shown = m.shown

@@ -3,7 +3,8 @@
 -- afterwards.
 -- keys: unfinished, conversation, typing, log, changes, prints, attachments, attachmentsDue
 -- args: intent, conversation, asker, most members, each(change + or -, user)
--- replies: OK | OK(number of members) if something has changed | FORBIDDEN | DIRECT | OWNER | CROWDED | FENCED
+-- replies: OK | OK(number of members) if something has changed | FORBIDDEN | DIRECT | OWNER | CROWDED
+--       | BANNED(until, reason) if a banned member adds others | FENCED
 local c = conversationAt(conversationKey, conversation)
 if not c.members[asker] then return { 'FORBIDDEN' } end
 if c.raw.kind ~= 'group' then return { 'DIRECT' } end
@@ -21,6 +22,8 @@ for change, user in each() do
     end
 end
 if #touched == 0 then return { 'OK' } end
+local ban = adds and banned(c.bans[asker])
+if ban then return ban end
 if adds and #namesOf(c) > tonumber(most) then return { 'CROWDED' } end
 succeed(c)
 empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)

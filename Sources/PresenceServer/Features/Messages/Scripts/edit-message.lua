@@ -3,7 +3,7 @@
 -- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue
 -- args: conversation, user, id, text, keep so many messages, isBlocked if one of two blocks the other, longest message in bytes
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if nothing has changed | FORBIDDEN | MISSING | OTHERS | DELETED | EMPTY
---       | BLOCKED | LONG | FENCED
+--       | BLOCKED | BANNED(until, reason) | LONG | FENCED
 local c = conversationAt(conversationKey, conversation)
 if not c.members[user] then return { 'FORBIDDEN' } end
 local raw, _, index = find(logKey, printsKey, id)
@@ -14,6 +14,8 @@ if m.deletedAt ~= '0' then return { 'DELETED' } end
 if text == '""' and m.attachments == '' then return { 'EMPTY' } end
 if m.text == text then return { 'OK', raw } end
 if isBlocked == '1' then return { 'BLOCKED' } end
+local ban = banned(c.bans[user])
+if ban then return ban end -- mutation: banned-edits
 m.edits[#m.edits + 1] = int(now) .. ' ' .. m.text
 while #m.edits > 10 do table.remove(m.edits, 1) end
 m.text, m.editedAt, m.editCount = text, int(now), m.editCount + 1

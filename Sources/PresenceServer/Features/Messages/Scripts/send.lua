@@ -3,7 +3,8 @@
 -- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue
 -- args: conversation, from, id, text, attachments or '', priority or '', keep so many messages, keepFor so many ms or 0,
 --       isBlocked if one of two blocks the other, longest message in bytes
--- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if it was sent before | FORBIDDEN | CONFLICT | BLOCKED | LARGE | FENCED
+-- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if it was sent before | FORBIDDEN | CONFLICT | BLOCKED | LARGE
+--       | BANNED(until, reason) | FENCED
 local c = conversationAt(conversationKey, conversation)
 local sender = c.members[from]
 if not sender then return { 'FORBIDDEN' } end
@@ -16,6 +17,8 @@ if known then -- mutation: sent-again
 end
 if first > mostPlaces then return { 'CONFLICT' } end
 if isBlocked == '1' then return { 'BLOCKED' } end -- mutation: blocked-writes
+local ban = banned(c.bans[from])
+if ban then return ban end -- mutation: banned-writes
 local m = { id = id, seq = int(c.last + 1), version = int(c.changes + 1), at = int(now), from = from,
     editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-', text = text, attachments = attachments,
     priority = priority, edits = {} }

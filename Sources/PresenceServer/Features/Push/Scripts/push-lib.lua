@@ -52,9 +52,12 @@ local function deviceName(platform, token, platforms)
 end
 
 -- The devices of a user that may be pushed to: { platform, at, token as JSON } of each. Those of sessions that have ended, or
--- have not been used for `idle` ms, may not; nor those of the app's own tokens that were registered before tokens were revoked.
+-- have not been used for `idle` ms, may not; nor those of the app's own tokens that were registered before tokens were revoked. A
+-- banned user has none.
 local function devicesOf(key, grantsKey, userKey, idle)
-    local revokedAt = tonumber(redis.call('HGET', userKey, 'revokedAt') or '0')
+    local held = redis.call('HMGET', userKey, 'revokedAt', 'ban')
+    if banned(held[2]) then return {} end
+    local revokedAt = tonumber(held[1] or '0')
     local devices, fields = {}, redis.call('HGETALL', key)
     for i = 1, #fields, 2 do
         local platform, at, token = string.match(fields[i + 1], '^(%a+) (%d+) (.+)$')

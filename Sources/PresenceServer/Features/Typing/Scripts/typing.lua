@@ -2,8 +2,11 @@
 -- A session's user types or has stopped. Publishes "T conversation version at USER:MS …".
 -- keys: conversation, typing
 -- args: conversation, user, sessionId, isTyping, expiry in ms
--- replies: OK | FORBIDDEN | FENCED
-if redis.call('HEXISTS', conversationKey, 'm:' .. user) == 0 then return { 'FORBIDDEN' } end
+-- replies: OK | FORBIDDEN | BANNED(until, reason) | FENCED
+local held = redis.call('HMGET', conversationKey, 'm:' .. user, 'b:' .. user)
+if not held[1] then return { 'FORBIDDEN' } end
+local ban = isTyping == '1' and banned(held[2])
+if ban then return ban end -- mutation: banned-types
 local left, version, lapsed, most = typists(typingKey, true)
 local _, before = listed(left)
 local field = user .. ' ' .. sessionId
