@@ -28,7 +28,7 @@ package enum LibraryEvent: Hashable, Sendable {
     /// The library is attached, and makes its requests with this number until the user changes.
     case attached(UserNumber)
     /// The user is known as well as without a connection: by the account or the token, otherwise (`nil`) there is no
-    /// token so far. What an earlier process stored may be shown now, unless it is another user's.
+    /// token so far. The data of an earlier process may be shown now, unless it is another user's.
     case identified(user: String?)
     /// There is a new connection, of this user. Subscriptions of earlier connections no longer exist.
     case connected(user: String)

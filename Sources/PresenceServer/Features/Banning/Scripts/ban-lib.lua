@@ -18,7 +18,7 @@ local function putRow(key, user, scope, limit, reason)
     redis.call('ZADD', key, 0, rowOf(user, scope, limit, reason))
 end
 
--- What other servers receive: the ban as the list has it, apart from its user.
+-- The ban for other servers: as the list has it, apart from its user.
 local noEnd = '9007199254740991'
 local function bannedJSON(scope, limit, reason)
     local body = '{"scope":"' .. scope .. '"'
