@@ -1410,10 +1410,6 @@ export class PresenceAccount extends EventTarget {
     return this.#enter(SESSIONS, { email, password });
   }
 
-  requestCode(email) {
-    return ask(POST, this.#url + "/v1/signin/mail", { email });
-  }
-
   signInByMail(email, mailCode) {
     return this.#enter(SESSIONS, { email, mailCode });
   }
