@@ -249,9 +249,7 @@ export class PresenceAccount extends EventTarget {
   signUp(who: { email: string; password: string; displayName?: string; username?: string }): Promise<SignedIn | null>;
   /** @param email or the username. */
   signIn(email: string, password: string): Promise<SignedIn>;
-  /** A mail with a code and a link. */
-  requestCode(email: string): Promise<void>;
-  /** @param code of the mail, or the token of its link. Each works once. */
+  /** @param code of a mail (`POST /v1/signin/mail`), or the token of its link. */
   signInByMail(email: string, code: string): Promise<SignedIn>;
   /** Works without a network too. `everywhere`: on all devices, which needs one. */
   signOut(options?: { everywhere?: boolean }): Promise<void>;

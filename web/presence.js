@@ -1413,10 +1413,6 @@ export class PresenceAccount extends EventTarget {
     return this.#enter(SESSIONS, { email, password });
   }
 
-  requestCode(email) {
-    return ask(POST, this.#url + "/v1/signin/mail", { email });
-  }
-
   signInByMail(email, mailCode) {
     return this.#enter(SESSIONS, { email, mailCode });
   }

@@ -10,7 +10,7 @@ import time
 import pytest
 
 from support import processes
-from support.accounts import DOCUMENT, ON, PASSWORD, Accounts, refused, together
+from support.accounts import DOCUMENT, ON, PASSWORD, Accounts, Person, refused, together
 from support.patience import SLACK, eventually
 from support.room import Room
 
@@ -488,8 +488,14 @@ async def test_a_stranger_sees_nothing_private_on_any_path(accounts, room):
 
 
 async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, room):
-    ana = await accounts.sign_up()
+    ana, bob = await accounts.sign_up(), await accounts.sign_up()
+    # His address was not proved before, so he has no password now.
+    code, _ = await accounts.code(bob.email)
+    bob = Person(accounts, bob.email, (await accounts.post("/v1/sessions", email=bob.email, mailCode=code)).json)
     answers = [
+        await bob.call("DELETE", "/v1/me", {"password": PASSWORD}),
+        await accounts.post("/v1/accounts", guest=True),
+        await ana.call("POST", "/v1/me/upgrade", {"email": accounts.address(), "password": PASSWORD}),
         await accounts.post("/v1/accounts", password=PASSWORD),
         await accounts.post("/v1/accounts", email=ana.email, password=PASSWORD, extra="x" * 20_000),
         await accounts.post("/v1/accounts", email=ana.email, password=PASSWORD),
