@@ -98,11 +98,11 @@ import Testing
         try await waiting.until("all is sent") { $0 == 0 }
         away.networkChanged(isAvailable: true)
         let reset = try await shown.until("the newest page alone") { $0.last?.text == "220" }
-        #expect(reset.map(\.text) == (171...220).map(String.init))
+        #expect(reset.map(\.text) == (171...220).map { "\($0)" })
         #expect(try await bob.loadEarlier(in: id, limit: 40))
         #expect(try await bob.loadEarlier(in: id, limit: 40) == false)
         let all = try await shown.until("all that is kept") { $0.count == 100 }
-        #expect(all.map(\.text) == (121...220).map(String.init))
+        #expect(all.map(\.text) == (121...220).map { "\($0)" })
         #expect(try await server.stop() == 0)
     }
 

@@ -19,9 +19,9 @@ import Testing
 
         let seen = Sightings(bob.messages(in: id))
         let page = try await seen.until("the newest page") { $0.count == 50 }
-        #expect(page.map(\.text) == (11...60).map(String.init))
+        #expect(page.map(\.text) == (11...60).map { "\($0)" })
         try await bob.loadEarlier(in: id)
-        try await seen.until("all pages") { $0.map(\.text) == (1...60).map(String.init) }
+        try await seen.until("all pages") { $0.map(\.text) == (1...60).map { "\($0)" } }
         let own = Sightings(ana.messages(in: id))
         try await own.until("delivered by itself") { $0.last?.status == .delivered }
         await bob.markRead(in: id)
@@ -79,7 +79,7 @@ import Testing
             try await shown.until("an answer") { $0.last?.status != .sending && $0.last?.id == refused.id }
         }
         let all = try await ana.getMessages(in: id)
-        #expect(all.map(\.text) == (1...number).map(String.init) && all.last?.sequence == Int64(number))
+        #expect(all.map(\.text) == (1...number).map { "\($0)" } && all.last?.sequence == Int64(number))
     }
 
     @Test func `a user with receipts off reads unseen, and their marks are visible once they are on`() async throws {

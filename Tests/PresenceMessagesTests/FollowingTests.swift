@@ -16,11 +16,11 @@ import Testing
         for number in 1...120 { server.write("\(number)") }
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         let newest = await loop.reaches { $0.count == 50 }
-        #expect(newest.map(texts) == (71...120).map(String.init))
+        #expect(newest.map(texts) == (71...120).map { "\($0)" })
         #expect(try await scene.messages.loadEarlier(in: "c1"))
-        #expect(await loop.reaches { $0.count == 100 }.map(texts) == (21...120).map(String.init))
+        #expect(await loop.reaches { $0.count == 100 }.map(texts) == (21...120).map { "\($0)" })
         #expect(try await scene.messages.loadEarlier(in: "c1") == false)
-        #expect(await loop.reaches { $0.count == 120 }.map(texts) == (1...120).map(String.init))
+        #expect(await loop.reaches { $0.count == 120 }.map(texts) == (1...120).map { "\($0)" })
         #expect(try await scene.messages.loadEarlier(in: "c1") == false)
     }
 
@@ -130,7 +130,7 @@ import Testing
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         let list = await loop.reaches { $0.last?.text == "130" }
-        #expect(list.map(texts) == (81...130).map(String.init))
+        #expect(list.map(texts) == (81...130).map { "\($0)" })
         #expect(await scene.messages.hasEarlier(in: "c1"))
     }
 
@@ -205,7 +205,7 @@ import Testing
         server.publish(["type": "messagesReset", "conversation": "another"])
         server.publish(["type": "messagesReset", "conversation": "c1"])
         let list = await loop.reaches { $0.first?.text == "12" }
-        #expect(list.map(texts) == (12...61).map(String.init))
+        #expect(list.map(texts) == (12...61).map { "\($0)" })
         let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }
             .flatMap { $0 }.filter { $0["id"] as? String == "c1" }
         #expect(cursors.count == 2 && cursors.allSatisfy { $0["after"] == nil }, "anew, and not from a cursor")

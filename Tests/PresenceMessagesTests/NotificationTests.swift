@@ -99,7 +99,7 @@ import Testing
         #expect(try await notifications.loadEarlier())
         #expect(await loop.reaches { $0.notifications.count == 100 }?.changes.added.count == 50)
         #expect(try await notifications.loadEarlier() == false)
-        #expect(titles(await loop.reaches { $0.notifications.count == 120 }) == (1...120).reversed().map(String.init))
+        #expect(titles(await loop.reaches { $0.notifications.count == 120 }) == (1...120).reversed().map { "\($0)" })
         #expect(try await notifications.loadEarlier() == false)
     }
 

@@ -15,7 +15,7 @@ import Testing
             #expect(message.status == .sending && message.senderId == "ana")
         }
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == (1...20).map(String.init))
+        #expect(scene.server.texts(in: "c1") == (1...20).map { "\($0)" })
     }
 
     @Test func `offline a message is kept, shown at the end, and sent with the next connection`() async throws {
@@ -248,7 +248,7 @@ import Testing
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == (1...PresenceMessenger.maximumWaiting).map(String.init))
+        #expect(scene.server.texts(in: "c1") == (1...PresenceMessenger.maximumWaiting).map { "\($0)" })
     }
 
     @Test func `the same message is sent once`() async throws {

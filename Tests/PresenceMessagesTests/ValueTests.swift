@@ -22,7 +22,7 @@ struct ValueTests {
         var message = Message(conversationId: "c", senderId: "ana", text: "0", timestamp: date)
         for number in 1...12 { message.edit("\(number)", at: date) }
         #expect(message.text == "12" && message.editCount == 12 && message.isEdited)
-        #expect(message.editHistory?.map(\.text) == (2...11).map(String.init))
+        #expect(message.editHistory?.map(\.text) == (2...11).map { "\($0)" })
         message.delete(by: "ana", at: date)
         #expect(message.isDeleted && message.text.isEmpty && message.editHistory == nil && message.deletedBy == "ana")
     }

@@ -33,6 +33,8 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
     let new: String
     /// The accepted descriptions of its faults; if empty, any.
     var faults: [String] = []
+    /// A history that has shown it.
+    var seed: UInt64 = 1
     var description: String { name }
 
     init(name: String, old: String, new: String, faults: [String] = []) {
@@ -42,8 +44,9 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
     /// - Parameters:
     ///   - mark: The mark of the replaced line, which ends in `-- mutation: MARK`.
     ///   - line: Its replacement.
-    init(name: String, at mark: String, becomes line: String = "", faults: [String] = []) {
+    init(name: String, at mark: String, becomes line: String = "", faults: [String] = [], seed: UInt64 = 1) {
         (self.name, old, new, self.faults) = (name, " -- mutation: \(mark)", line, faults)
+        self.seed = seed
     }
 
     /// The scripts that contain the text or the mark, with the bug in them.
@@ -67,12 +70,8 @@ struct ScriptMistake: Sendable, CustomStringConvertible {
 /// Plays histories on a thread for each core, each with its own Redis.
 struct DrawnHistories<History: DrawnHistory>: Sendable {
     let count: Int
-    /// Half of the histories are the same each time (seeds from 1 on), and half have new seeds; or only the requested
-    /// ones (``Seeds``). If false, all of them are the same each time.
-    var isSearching = true
-    var substitutes: [Script: RedisScript] = [:]
     /// After this many faults no history of a higher seed is begun, so the found ones do not depend on the threads.
-    var enough = 3
+    private static var enough: Int { 3 }
 
     struct Sum: Sendable, CustomStringConvertible {
         fileprivate(set) var histories = 0
@@ -96,10 +95,12 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
         }
     }
 
+    /// Half of the histories are the same each time (seeds from 1 on), and half have new seeds; or only the requested
+    /// ones (``Seeds``).
     func run() async throws -> Sum {
         let threads = ProcessInfo.processInfo.activeProcessorCount
         let faults = FaultSeeds()
-        let ranges = isSearching ? Seeds.halves(of: count) : [1..<UInt64(count) + 1]
+        let ranges = Seeds.halves(of: count)
         let seeds = ranges.flatMap(Array.init)
         return try await withThrowingTaskGroup(of: Sum.self) { group in
             for thread in 0..<threads {
@@ -113,33 +114,46 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
         }
     }
 
-    /// The first fault that the histories find in a mistake, after how many; `nil` if they find none.
+    /// The first fault that histories find in a mistake; `nil` if they find none. The history that has shown it is played
+    /// first: the search from the first seed on, when that one shows it no more, costs as much as forty of it.
     static func find(_ mistake: ScriptMistake, in scripts: [Script], count: Int) async throws -> String? {
         let substitutes = mistake.substitutes(in: scripts)
         guard !substitutes.isEmpty else { throw HistoryFault(description: "no script has what this replaces") }
-        let sum = try await Self(count: count, isSearching: false, substitutes: substitutes, enough: 1).run()
+        let sum = try await onThread {
+            let redis = try SimulatedRedis(substitutes: substitutes, features: History.features)
+            var sum = Sum()
+            for seed in [mistake.seed] + (1...UInt64(count)).filter({ $0 != mistake.seed }) where sum.found.isEmpty {
+                sum.add(try play(seed, on: redis))
+            }
+            return sum
+        }
         print("\(mistake.name): found after \(sum.histories) histories: \(sum.faults.first ?? "not")")
         return sum.faults.first
     }
 
     private func play(_ seeds: [UInt64], _ faults: FaultSeeds) throws -> Sum {
-        let redis = try SimulatedRedis(substitutes: substitutes, features: History.features)
+        let redis = try SimulatedRedis(features: History.features)
         var sum = Sum()
-        for seed in seeds where faults.count(below: seed) < enough {
-            let history = try History(seed: seed, on: redis)
-            var one = Sum(histories: 1)
-            do {
-                try history.play()
-            } catch let fault as HistoryFault {
-                one.found[seed] = fault.description
-            } catch let impatience as World.Impatience {
-                one.found[seed] = "never so: \(impatience.what)"
-            }
-            one.tally = history.tally
+        for seed in seeds where faults.count(below: seed) < Self.enough {
+            let one = try Self.play(seed, on: redis)
             if !one.found.isEmpty { faults.add(seed) }
             sum.add(one)
         }
         return sum
+    }
+
+    private static func play(_ seed: UInt64, on redis: SimulatedRedis) throws -> Sum {
+        let history = try History(seed: seed, on: redis)
+        var one = Sum(histories: 1)
+        do {
+            try history.play()
+        } catch let fault as HistoryFault {
+            one.found[seed] = fault.description
+        } catch let impatience as World.Impatience {
+            one.found[seed] = "never so: \(impatience.what)"
+        }
+        one.tally = history.tally
+        return one
     }
 }
 

@@ -61,7 +61,7 @@ import Testing
             #expect(Set(list.map(\.id)) == ["c1", "c2"] && list.allSatisfy(\.isStale))
             #expect(list.first { $0.id == "c1" }?.lastMessage?.text == "70")
             let messages = try #require(await first(scene.messages.messages(in: "c1")))
-            #expect(messages.map(\.text) == (21...70).map(String.init) && messages.isStale)
+            #expect(messages.map(\.text) == (21...70).map { "\($0)" } && messages.isStale)
             // This one was never opened here.
             let other = try #require(await first(scene.messages.messages(in: "c2")))
             #expect(other.map(\.text) == ["one"] && other.isStale)
@@ -76,7 +76,7 @@ import Testing
         for number in 11...13 { server.write("\(number)") }
         try await launch { scene in
             let list = await scene.list { !$0.isStale && $0.count == 13 }
-            #expect(list.map(\.text) == ["1", "2", "3", "four"] + (5...13).map(String.init))
+            #expect(list.map(\.text) == ["1", "2", "3", "four"] + (5...13).map { "\($0)" })
             let cursors = server.asked("subscribe").compactMap {
                 ($0["conversations"] as? [MessageServer.Object])?.first
             }
@@ -111,10 +111,10 @@ import Testing
         try await launch { scene in
             var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
             let list = await loop.reaches { !$0.isStale }
-            #expect(list?.map(\.text) == (31...80).map(String.init))
+            #expect(list?.map(\.text) == (31...80).map { "\($0)" })
             let hasMore = try await scene.messages.loadEarlier(in: "c1", limit: 100)
             #expect(!hasMore)
-            await loop.reaches { $0.map(\.text) == (1...80).map(String.init) }
+            await loop.reaches { $0.map(\.text) == (1...80).map { "\($0)" } }
         }
     }
 

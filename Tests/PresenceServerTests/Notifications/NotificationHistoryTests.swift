@@ -35,21 +35,23 @@ import Testing
             becomes: "    b.version = math.max(previous, 1)", faults: ["version 1 of"]),
         ScriptMistake(
             name: "who missed an event is not told so", at: "version-before", becomes: "    local before = '0'",
-            faults: ["keeps [", "a device of"]),
+            faults: ["keeps [", "a device of"], seed: 33),
         ScriptMistake(
             name: "the mark of what was seen goes back", at: "seen-grows",
             becomes: "if seenTo > 0 and seenTo ~= b.seen then b.seen, b.changed = seenTo, true end",
-            faults: ["had seen", "has seen"]),
+            faults: ["had seen", "has seen"], seed: 5),
         ScriptMistake(
             name: "what is replaced stays", at: "replaced-retire",
             faults: ["was replaced, and", "a device of", "keeps ["]),
-        ScriptMistake(name: "others are not told what is replaced", at: "replaced-are-named", faults: ["a device of"]),
-        ScriptMistake(name: "others are not told what is archived", at: "archived-are-named", faults: ["a device of"]),
+        ScriptMistake(
+            name: "others are not told what is replaced", at: "replaced-are-named", faults: ["a device of"], seed: 2),
+        ScriptMistake(
+            name: "others are not told what is archived", at: "archived-are-named", faults: ["a device of"], seed: 3),
         ScriptMistake(name: "others are not told what is read", at: "read-are-named", faults: ["a device of"]),
         ScriptMistake(
             name: "the id of what was archived is forgotten", at: "id-stays-known",
             becomes: "local function retire(b, i) drop(b, i) end",
-            faults: ["was archived by", "was replaced, and", " of [\"n"]),
+            faults: ["was archived by", "was replaced, and", " of [\"n"], seed: 3),
         ScriptMistake(
             name: "unread counts what was read", at: "unread-alone",
             becomes: "    local unread = countOf(b.states, '[ur]')", faults: ["unread of"]),

@@ -47,34 +47,36 @@ import Testing
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
             name: "what comes while one is told is forgotten", at: "newer-is-decided", becomes: "if false then",
-            faults: ["was not told of"]),
-        ScriptMistake(name: "what was told is not remembered", at: "push-is-remembered", faults: ["and of"]),
+            faults: ["was not told of"], seed: 2),
+        ScriptMistake(name: "what was told is not remembered", at: "push-is-remembered", faults: ["and of"], seed: 2),
         ScriptMistake(
             name: "what is taken is in nobody's hands", at: "taken-is-leased",
             becomes: "    redis.call('ZREM', pushKey, entry)", faults: ["was not told of"]),
         ScriptMistake(
-            name: "what was given up counts as told", at: "given-up-counts-for-nothing", faults: ["was not told of"]),
+            name: "what was given up counts as told", at: "given-up-counts-for-nothing", faults: ["was not told of"],
+            seed: 2),
         ScriptMistake(
             name: "who was pushed for a deleted message is told of no other", at: "deleted-push-is-forgotten",
-            faults: ["was not told of", "has no notification of"]),
+            faults: ["was not told of", "has no notification of"], seed: 2),
         ScriptMistake(
             name: "what is unread beside a deleted message is not decided", at: "unread-beside-deleted",
-            becomes: "    reply[2] = '0'", faults: ["was not told of"]),
+            becomes: "    reply[2] = '0'", faults: ["was not told of"], seed: 2),
         ScriptMistake(
             name: "what was deleted while it is decided is told", at: "deleted-is-decided-anew",
             becomes: "local isDeleted = false", faults: ["which was deleted"]),
         ScriptMistake(
             name: "the notification of a deleted message stays where another was told since",
             at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1) or old",
-            faults: ["which is deleted"]),
+            faults: ["which is deleted"], seed: 3),
         ScriptMistake(
             name: "what is told anew makes no notification", at: "pushed-anew",
-            becomes: "local function isAnew(known) return false end", faults: ["has no notification of"]),
+            becomes: "local function isAnew(known) return false end", faults: ["has no notification of"], seed: 28),
         ScriptMistake(
             name: "a revoked device is pushed to", at: "revoked-devices",
-            becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"]),
+            becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"],
+            seed: 10),
         ScriptMistake(
             name: "who has a session has no time", at: "a-session-has-time", becomes: "    return 0",
-            faults: ["was told early"]),
+            faults: ["was told early"], seed: 11),
     ]
 }
