@@ -25,6 +25,7 @@ ENVIRONMENT = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500
                "PRESENCE_LIMITS_BAD_REQUESTS": "1000", "PRESENCE_LIMITS_REQUEST_BURST": "300"}
 
 UNPROVOKED_CODES = {
+    "banned": "needs a backend: test_36_bans.py",
     "conflict": "of messages: test_27_messages*.py",
     "internal": "the server would have to be broken",
     "not_found": "of messages: test_27_messages*.py",
@@ -42,6 +43,7 @@ UNMET_HERE = {
     ("#/components/messages/ServerMessagesReset/payload", "type"): UNSAID["messagesReset"],
     ("#/components/messages/ServerMessagesReset/payload", "conversation"): UNSAID["messagesReset"],
     ("#/components/messages/ClientSubscribe/payload/then", "known"): "a rule about `known`, which is met",
+    ("#/components/messages/ServerError/payload", "until"): "of bans: test_36_bans.py",
     ("#/components/messages/ServerError/payload", "reason"): "of accounts, over HTTP: test_26_accounts.py",
     ("#/components/messages/ServerError/payload", "outcomeUnknown"): "needs a Redis that goes in time: test_07_staleness.py",
 }

@@ -353,7 +353,7 @@ async def test_who_is_not_found_takes_the_commands_of_nobody(start):
         return seen
 
     # A token's validity, the claim, the user, and the finder's entries in both lists.
-    commands = {"hget": 2, "hmget": 1, "sismember": 2}
+    commands = {"hget": 1, "hmget": 2, "sismember": 2}
     missing = await settled_look("none", commands)
     assert missing[:2] == (commands, 404)
     for way, name in names.items():

@@ -580,7 +580,7 @@ async def test_an_address_that_makes_no_sense_leads_somewhere(chromium, room, ad
 
 
 SCREENS = {"": "Overview", "/people": "People", "/limits": "Limits met", "/doctor": "Doctor", "/outbox": "Outbox",
-           "/conversations": "Conversations", "/trace": "Live trace", "/webhooks": "Webhooks", "/playground": "Playground"}
+           "/conversations": "Conversations", "/reports": "Reports", "/trace": "Live trace", "/webhooks": "Webhooks", "/playground": "Playground"}
 
 
 async def test_every_screen_fits_narrow_pages_in_both_schemes_and_its_fields_have_labels(chromium, room):
@@ -614,7 +614,7 @@ async def test_the_keyboard_reaches_everything(chromium, room):
         page = await console(chromium, room)
         await page.run("document.querySelector('header a').focus()")
         reached = []
-        names = ["Overview", "People", "Conversations", "Live trace", "Webhooks", "Outbox", "Limits", "Doctor", "Playground", "Sign out"]
+        names = ["Overview", "People", "Conversations", "Reports", "Live trace", "Webhooks", "Outbox", "Limits", "Doctor", "Playground", "Sign out"]
         for _ in range(len(names) + 1):
             reached.append(await page.value("document.activeElement.textContent"))
             if len(reached) <= len(names):

@@ -19,14 +19,14 @@ DOCUMENT = OpenAPI("openapi.yaml")
 
 
 class CheckedAPI(API):
-    """Every answer of an account operation is checked against docs/openapi.yaml."""
+    """Every answer of an operation of accounts, bans and reports is checked against docs/openapi.yaml."""
 
     async def request(self, method, path, body=None, token=None, headers=None):
         answer = await super().request(method, path, body, token, headers)
         places = [each for each in DOCUMENT.operations if each.method == method and each.fits(path)]
         # The operation with the more specific path.
         operation = min(places, key=lambda each: each.path.count("{"), default=None)
-        if operation and "accounts" in operation.node["tags"]:
+        if operation and {"accounts", "safety"} & set(operation.node["tags"]):
             what = f"{method} {path}"
             assert answer.status in operation.responses, f"{what}: {answer.status} is not documented: {answer}"
             DOCUMENT.check(method, answer, operation.responses[answer.status], what)

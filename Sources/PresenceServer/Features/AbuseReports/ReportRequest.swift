@@ -16,6 +16,7 @@ struct ReportRequest {
         self = try body.lend { (bytes) throws(DecodingFailure) in try Self(bytes) }
         guard user != nil || conversation != nil else { throw .missing("user") }
         guard message == nil || conversation != nil else { throw .missing("conversation") }
+        guard !reason.isEmpty else { throw .invalid("reason", "must not be empty") }
         if let rule = FreeText.brokenRule(by: reason, maximumCharacters: Self.mostOfReason) {
             throw .invalid("reason", rule)
         }

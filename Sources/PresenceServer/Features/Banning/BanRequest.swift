@@ -50,6 +50,7 @@ struct BanRequest {
             guard let reason else { throw .missing("reason") }
             return (reason, until, scope)
         }
+        guard !reason.isEmpty else { throw .invalid("reason", "must not be empty") }
         if let rule = FreeText.brokenRule(by: reason, maximumCharacters: Self.mostCharacters) {
             throw .invalid("reason", rule)
         }

@@ -23,6 +23,7 @@ final class Capabilities: Feature {
             ("accounts", hasAccounts), ("usernames", hasAccounts), ("photos", hasAccounts),
             ("typing", shard.feature(Typing.self) != nil), ("messages", shard.feature(Messages.self) != nil),
             ("attachments", hasAttachments), ("notifications", shard.feature(Notifications.self) != nil),
+            ("reports", shard.feature(AbuseReports.self) != nil),
             ("history", shard.feature(History.self) != nil && shard.configuration[History.enabled]),
             ("app", shard.feature(App.self) != nil && shard.configuration[App.enabled]),
         ]
