@@ -130,7 +130,7 @@ async def test_a_message_that_was_read_elsewhere_is_taken_away(windows, accounts
         await press(page, "Turn on")
         await page.until(f"{STATE}?.includes('new messages')")
         await ana.did("send", conversation=id, message={"id": "a", "text": "Hello"})
-        await press(page, "Chats")
+        await page.run("location.hash = '/chats'")
         await page.until("document.querySelector('.talks .unread') !== null")
         push = type("Push", (), {"plain": json.dumps({"conversation": id, "title": "Ana Lovelace", "text": "Hello", "badge": 1}).encode()})
         await deliver(page, line, push)

@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Delivers what scripts have offered to receivers outside: endpoints of webhooks, FCM and APNs.
+/// Delivers what scripts have offered to receivers outside: endpoints of webhooks, and push services.
 ///
 ///     script: change and `offer` ─▶ {p}:offers ─▶ Courier ─▶ {e}:webhook-due, -bodies of each receiver ─▶ DeliveryQueue ─▶ a call
 ///

@@ -4,11 +4,11 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// Finds users who are truly away when a message arrives for them, and has it pushed to their devices: by FCM and APNs, and by a
+/// Finds users who are truly away when a message arrives for them, and has it pushed to their devices: by FCM, APNs and Web Push, and by a
 /// sender of the operator's own, which receives a webhook.
 ///
 ///     message.created ─▶ DuePushes: noted, due, decided ─▶ offer push.due ─▶ Courier ─▶ endpoints of webhooks
-///                                                                                  └─▶ PushService: FCM, APNs, one for each device
+///                                                                                  └─▶ PushService: FCM, APNs, Web Push, one for each device
 ///
 /// It is decided once for each user and conversation, until they have read it: at once if they have no session, otherwise after
 /// ``DuePushes/wait``, in which they may read it, or a device of theirs mark it delivered while they are active. Notes are in

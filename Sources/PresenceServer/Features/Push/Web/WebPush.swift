@@ -17,8 +17,8 @@ struct WebPush: PushSender {
     let tls: OutgoingTLS
 
     var platform: String { Self.platform }
-    var name: String { "web push" }
-    var url: String { "web push" }
+    var name: String { "web-push" }
+    var url: String { "web-push" }
     /// Users choose the endpoints. A failing one must not hold up others.
     var isOneService: Bool { false }
 
