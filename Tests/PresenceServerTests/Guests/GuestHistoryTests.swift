@@ -62,9 +62,6 @@ import Testing
 
     static let mistakes = [
         ScriptMistake(name: "a refreshed token is no use of a guest", at: "refresh-uses-a-guest"),
-        ScriptMistake(
-            name: "a deletion of unused guests does not look whether they are used", at: "guest-is-unused",
-            becomes: "local isUsed = false"),
         ScriptMistake(name: "an upgraded account remains a guest", at: "no-guest-any-more"),
         ScriptMistake(name: "an account with an address can be upgraded again", at: "upgrade-needs-no-address"),
         ScriptMistake(

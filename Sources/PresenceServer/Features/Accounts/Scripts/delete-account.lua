@@ -15,7 +15,7 @@ local number = held[3] or '0'
 if unused ~= '' then
     if not held[5] then return { 'CHANGED' } end
     if unused ~= 'own' then
-        local isUsed = tonumber(held[5]) + tonumber(unused) > now -- mutation: guest-is-unused
+        local isUsed = tonumber(held[5]) + tonumber(unused) > now
         -- A session may be older than the last use of its device's refresh token.
         if isUsed or redis.call('EXISTS', sessionsKey) == 1 then
             redis.call('ZADD', guestsKey, isUsed and held[5] or int(now), user)
