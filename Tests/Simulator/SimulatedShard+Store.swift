@@ -140,7 +140,7 @@ extension SimulatedShard: Store {
 
     private func tryToConnect(_ lane: StoreLane, _ number: Int) {
         guard !isDead, lanes[lane]!.number == number else { return }
-        guard !world.redis.isGone, !world.redis.isSilent else {
+        guard canReachRedis else {
             return world.after(retryPause) { [weak self] in self?.tryToConnect(lane, number) }
         }
         lanes[lane]!.isUp = true
@@ -179,8 +179,9 @@ extension SimulatedShard: Store {
             || max(subscription.heldUntil, subscription.lastArrival) > world.now + 10
     }
 
-    /// Later commands have their usual delay.
+    /// Later commands have their usual delay, and Redis can be reached.
     func stopHolding() {
+        redisLostUntil = 0
         for lane in StoreLane.allCases { lanes[lane]?.heldUntil = 0 }
         subscription.heldUntil = 0
     }
@@ -201,7 +202,7 @@ extension SimulatedShard: Store {
 
     private func tryToSubscribe(_ number: Int) {
         guard !isDead, subscription.number == number else { return }
-        guard !world.redis.isGone, !world.redis.isSilent else {
+        guard canReachRedis else {
             return world.after(retryPause) { [weak self] in self?.tryToSubscribe(number) }
         }
         subscription.isUp = true

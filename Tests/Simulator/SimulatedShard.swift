@@ -36,6 +36,8 @@ final class SimulatedShard {
     /// Redis refuses commands for these keys, as if the keys were on a master of a cluster that refuses all.
     var refusal: (_ key: String) -> RedisFailure? = { _ in nil }
     var subscription = SimulatedSubscription()
+    /// No connection to Redis can be made before this time.
+    var redisLostUntil: Milliseconds = 0
     let channels: [String: Int]
 
     // The sockets; their functions are in `SimulatedShard+Sockets`.
@@ -131,6 +133,14 @@ final class SimulatedShard {
     }
 
     // MARK: Faults
+
+    /// Loses all connections to Redis; none can be made for some time.
+    func loseRedis(for duration: Milliseconds) {
+        redisLostUntil = world.now + duration
+        cutAll()
+    }
+
+    var canReachRedis: Bool { !world.redis.isGone && !world.redis.isSilent && world.now >= redisLostUntil }
 
     /// kill -9: clients lose their connections, and Redis receives only the commands that are on their way.
     func die() {

@@ -33,4 +33,4 @@ end
 local renewed = math.min(now, tonumber(sent) or now) -- mutation: late-renewal
 local mode = interests == '' and '' or ' ' .. interests
 redis.call('HSET', leasesKey, incarnation, int(renewed) .. ' ' .. int(now + tonumber(lease)) .. ' ' .. int(since) .. mode)
-return { 'OK', int(now) }
+return { 'OK', int(now) } -- mutation: answers-time

@@ -42,7 +42,7 @@ import Testing
         for _ in 1...3 {
             let call = Task { try await client.setStatus(.busy) }
             let request = await server.message()
-            #expect(request?.body == .status(.init(status: .busy)))
+            try #require(request?.body == .status(.init(status: .busy)))
             server.deliver(.ok(id: try #require(request?.id)))
             _ = try await call.value
         }

@@ -37,13 +37,30 @@ extension TalkHistory {
         return lostSteps.insert(step.joined(separator: " ")).inserted
     }
 
+    private func setClockBack() {
+        recordStepBack()
+        world.redisEpoch -= Milliseconds(draw(1_000...3_600_000))
+    }
+
+    /// After some time without a change, Redis' clock is set back while a server has lost Redis. The changes that its
+    /// users miss meanwhile have versions from before the loss.
+    func missChanges() throws {
+        // Redis' clock alone shows that time has passed.
+        world.redisEpoch += Milliseconds(draw(0...7_200_000))
+        try world.run(for: 3_000)
+        world.shards[draw(0...2)].loseRedis(for: Milliseconds(draw(500...4_500)))
+        setClockBack()
+        for _ in 0..<draw(1...3) {
+            step()
+            try world.run(for: Milliseconds(draw(0...300)))
+            try check()
+        }
+    }
+
     private func harm(_ place: Int) {
         let shard = world.shards[place]
         guard !shard.isDead, !isQuiet else { return }
-        if clockSteps, draw(0...1) == 0 {
-            recordStepBack()
-            world.redisEpoch -= Milliseconds(draw(1_000...3_600_000))
-        }
+        if clockSteps, draw(0...1) == 0 { setClockBack() }
         switch draw(0...(redisTrouble == nil ? 7 : 9)) {
         case 0, 1:
             shard.die()

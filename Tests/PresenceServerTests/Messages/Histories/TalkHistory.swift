@@ -37,7 +37,7 @@ final class TalkHistory: DrawnHistory {
     private(set) var fault: HistoryFault?
     /// How long messages are kept, in ms; 0: for ever.
     let keepFor: Milliseconds
-    /// Whether Redis' clock is set back, often while a server has lost Redis.
+    /// Whether Redis' clock is set back, also while a server has lost Redis.
     let clockSteps: Bool
     private(set) var stepsBack = 0
     func recordStepBack() { stepsBack += 1 }
@@ -154,10 +154,13 @@ final class TalkHistory: DrawnHistory {
                 }
             }
             try quieten(isLast: part == 3)
+            guard clockSteps else { continue }
+            try missChanges()
+            try quieten(isLast: part == 3)
         }
     }
 
-    private func step() {
+    func step() {
         for person in people { person.keepGoing() }
         let person = people[draw(0...4)]
         guard let talk = talks.filter({ person.isIn($0) }).randomElement(using: &random) else { return }

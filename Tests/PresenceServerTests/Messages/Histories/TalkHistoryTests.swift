@@ -30,7 +30,7 @@ import Testing
         async throws
     {
         let fault = try await DrawnHistories<TalkHistory>.find(
-            mistake, in: Script.conversations + Script.messageScripts, count: Self.most)
+            mistake, in: Script.conversations + Script.messageScripts + [.renew], count: Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
     }
 
@@ -112,6 +112,11 @@ import Testing
             faults: ["is mentioned"]),
         ScriptMistake(
             name: "expired messages keep their attachments", at: "gone-mentions-nothing", faults: ["is mentioned"]),
+        ScriptMistake(
+            name: "no server learns that Redis' clock was set back", at: "answers-time",
+            becomes: "local last = math.max(now, tonumber(redis.call('GET', 'last') or '0')) "
+                + "redis.call('SET', 'last', int(last)) return { 'OK', int(last) }",
+            faults: ["the list of"]),
         ScriptMistake(
             name: "any user's message keeps an upload", at: "own-uploads", becomes: "if user then",
             faults: ["is mentioned"], seed: 2),
