@@ -20,10 +20,11 @@ final class BanHistory: DrawnHistory {
     private let redis: SimulatedRedis
     private var random: SplitMix64
     private let trouble: Int
-    private var isQuiet = false
+    /// Nothing is harmed: until there is a group, and at the end.
+    private var isQuiet = true
     private var fault: HistoryFault?
     private var clients: [SimulatedClient] = []
-    /// The user of each open connection was banned while it existed, or before.
+    /// Users who were banned everywhere at some time.
     private var everBanned: Set<String> = []
     /// The ends of bans in effect, by user: everywhere, and in the group.
     private var bans: [String: Timestamp] = [:]
@@ -60,6 +61,7 @@ final class BanHistory: DrawnHistory {
     func play() throws {
         let call = backend("PUT", "/v1/conversations/\(Self.group)/participants", ["participants": Self.names])
         try world.run(until: "there is a group") { call.status == 200 }
+        isQuiet = false
         for _ in 0..<120 {
             step()
             // Usually so short that much is under way.
