@@ -115,7 +115,7 @@ struct DrawnHistories<History: DrawnHistory>: Sendable {
     }
 
     /// The first fault that histories find in a mistake; `nil` if they find none. The history that has shown it is played
-    /// first: the search from the first seed on, when that one shows it no more, costs as much as forty of it.
+    /// first, then all from the first seed on.
     static func find(_ mistake: ScriptMistake, in scripts: [Script], count: Int) async throws -> String? {
         let substitutes = mistake.substitutes(in: scripts)
         guard !substitutes.isEmpty else { throw HistoryFault(description: "no script has what this replaces") }
