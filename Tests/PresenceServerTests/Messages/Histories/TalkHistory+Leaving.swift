@@ -23,7 +23,7 @@ extension TalkHistory {
 
     func openAccount() throws {
         let keys = partitions.keys(of: deesID)
-        _ = try redis.ask(["HSET", keys.account(deesID), "email", address.text]).get()
+        _ = try redis.ask(["HSET", keys.account(deesID), "email", address.text, "version", "1"]).get()
         _ = try redis.ask(["HSET", keys.emails(with: address), address.text, "dee 0"]).get()
     }
 
