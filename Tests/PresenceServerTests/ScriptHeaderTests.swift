@@ -49,6 +49,12 @@ struct ScriptHeaderTests {
         #expect(reply[1].string == "{p000}:c" && reply[2].string == "{p000}:d" && reply[3].isNull)
     }
 
+    @Test("each reply's first word is one that a script can give", arguments: Script.allCases)
+    func replies(of script: Script) {
+        let words = script.header?.replies ?? []
+        #expect(words.filter { !$0.allSatisfy { $0.isUppercase || $0.isNumber } } == [])
+    }
+
     @Test("no name hides a function that the script uses", arguments: Script.allCases)
     func hiding(script: Script) {
         guard let header = script.header else { return }

@@ -98,18 +98,21 @@ final class BanHistory: DrawnHistory {
 
     private func write(_ client: SimulatedClient) {
         messages += 1
-        let message = draw(0...2) == 0 && messages > 1 ? draw(1...messages - 1) : messages
-        if draw(0...3) == 0 {
+        if draw(0...2) == 0, let own = sent[client.user] {
             ask(
                 client,
-                #""type":"editMessage","conversation":"\#(Self.group)","message":"\#(client.user)\#(message)","#
+                #""type":"editMessage","conversation":"\#(Self.group)","message":"\#(own[draw(0...own.count - 1)])","#
                     + #""text":"e\#(messages)""#)
         } else {
-            let id = "\(client.user)\(message)"
+            // Or again.
+            let id = "\(client.user)\(draw(0...2) == 0 && messages > 1 ? draw(1...messages - 1) : messages)"
+            sent[client.user, default: []].append(id)
             ask(client, #""type":"send","conversation":"\#(Self.group)","message":{"id":"\#(id)","text":"\#(id)"}"#)
         }
     }
 
+    /// The ids of each user's messages.
+    private var sent: [String: [String]] = [:]
     private var asked = 1_000_000
     private func ask(_ client: SimulatedClient, _ members: String) {
         guard client.isConnected else { return }

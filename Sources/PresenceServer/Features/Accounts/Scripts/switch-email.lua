@@ -4,7 +4,7 @@
 -- keys: user, mail, guests
 -- args: user, address, number, former address or '', text of a mail there that tells of it, digest of a token that verifies a
 --       guest's address (hex), lifetime of the token, request text of the mail with it
--- replies: OK(releasing) also if that was done before | GONE: then the claim is to be given up | FENCED
+-- replies: OK(releasing) also if that was done before | GONE and the claim is to be given up | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'emailClaim', 'emailWanted', 'emailWish', 'emailReleasing',
     'change', 'upgrade')
 if held[2] == number and held[1] == address then return { 'OK', held[5] or '' } end
