@@ -369,11 +369,13 @@ let package = Package(
 let pages: [String: [String]] = [
     "OutgoingHTTP": [""], "PresenceAccounts": [""], "PresenceKit": [""], "PresenceMessages": [""], "Redis": [""],
     "Simulator": [""], "WebSockets": [""], "presence-load": [""],
-    "PresenceCore": ["Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Store/", "Work/"],
+    "PresenceCore": [
+        "Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Requests/", "Store/", "Work/",
+    ],
     "PresenceServer": [
-        "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/", "Features/Banning/", "Features/Console/",
-        "Features/Conversations/", "Features/History/", "Features/Messages/", "Features/Notifications/",
-        "Features/Photos/", "Features/Push/", "Features/Usernames/", "Features/Webhooks/",
+        "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/",
+        "Features/Banning/", "Features/Console/", "Features/Conversations/", "Features/History/", "Features/Messages/",
+        "Features/Notifications/", "Features/Photos/", "Features/Push/", "Features/Usernames/", "Features/Webhooks/",
     ],
 ]
 for target in package.targets {
