@@ -51,6 +51,7 @@ import Testing
                 "push.apns.keyFile": apns, "push.apns.keyID": "KEY1234567", "push.apns.teamID": "TEAM123456",
                 "push.apns.topic": "org.example.app",
             ],
+            "push.web.privateAddresses": ["push.web.hosts": "push.example.org"],
         ]
         for setting in ServerConfiguration.settings {
             // Settings that are valid over TLS only are set together with it, and a certificate with its key.

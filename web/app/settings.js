@@ -183,7 +183,7 @@ const notifying = (screen) => {
   const { push, url } = screen.app.client;
   const state = h("p", { class: "quiet", role: "status" });
   const problem = h("p", { class: "bad", role: "alert" });
-  const toggle = button("");
+  const toggle = button("Turn on");
   const card = h("section", { class: "card", hidden: true }, h("h2", {}, "Notifications"), state, toggle, problem);
   const show = async () => {
     const isOn = await push.enabled();

@@ -55,8 +55,11 @@ import Testing
         let keys = logic.partitions.keys(of: user)
         let number = try #require(try world.redis.command(["HGET", keys.account(user), "emailWish"]).get().string)
         let call = ScriptCall(
-            .switchEmail, in: keys, ["user": keys.user(user), "mail": keys.mail],
-            ["user": user, "address": new, "number": number, "former": old, "text": ""])
+            .switchEmail, in: keys, ["user": keys.user(user), "mail": keys.mail, "guests": keys.guests],
+            [
+                "user": user, "address": new, "number": number, "former": old, "text": "", "digest": "",
+                "lifetime": MailToken.lifetime, "request": "",
+            ])
         let answer = world.redis.run(
             call.script, keys: call.keys,
             arguments: [String(world.redisNow)] + call.arguments(of: logic.link.incarnation))

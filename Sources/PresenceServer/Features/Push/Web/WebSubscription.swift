@@ -37,7 +37,10 @@ struct WebSubscription: Codable, Sendable, Equatable {
     /// `nil` for a device of another platform.
     init?(device: RequestObject) throws(DecodingFailure) {
         guard try device.optionalText("platform") == WebPush.platform else { return nil }
-        guard let json = try device.optionalObject("subscription") else { throw .missing("subscription") }
+        guard let json = try device.optionalObject("subscription") else {
+            guard device.has("pushToken") else { throw .missing("subscription") }
+            throw .invalid("platform", "web has a subscription, and no pushToken")
+        }
         try self.init(json: json)
     }
 
