@@ -183,8 +183,8 @@ const notifying = (screen) => {
   const { push, url } = screen.app.client;
   const state = h("p", { class: "quiet", role: "status" });
   const problem = h("p", { class: "bad", role: "alert" });
-  const toggle = button("Turn on");
-  const card = h("section", { class: "card", hidden: true }, h("h2", {}, "Notifications"), state, toggle, problem);
+  const toggle = button("");
+  const card = h("section", { class: "card", hidden: true }, h("h2", {}, "Notifications"), state, problem);
   const show = async () => {
     const isOn = await push.enabled();
     state.textContent = isOn ? "This browser shows new messages while Presence is closed." : "This browser shows nothing while Presence is closed.";
@@ -203,6 +203,7 @@ const notifying = (screen) => {
     const server = await (await fetch(`${url}/v1/server`)).json();
     if (!server.push?.vapidKey) return;
     await show();
+    problem.before(toggle);
     card.hidden = false;
   };
   offer().catch(() => {});

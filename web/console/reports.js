@@ -13,6 +13,8 @@ class Reports extends Screen {
   #list = h("div");
   #more = button("More", { hidden: true, onclick: () => this.#read(this.#next) });
   #cards = new Map();
+  /** Ids that were decided here: an answer that is under way may still have them as open. */
+  #decided = new Set();
   #state = "open";
   #next;
 
@@ -40,7 +42,7 @@ class Reports extends Screen {
       if (state !== this.#state) return;
       this.#problem.textContent = "";
       for (const report of reports) {
-        if (this.#cards.has(report.id)) continue;
+        if (this.#cards.has(report.id) || (state === "open" && this.#decided.has(report.id))) continue;
         const card = this.#card(report);
         this.#cards.set(report.id, card);
         this.#list.append(card);
@@ -78,6 +80,7 @@ class Reports extends Screen {
     try {
       await busy(press, undefined, () => api.ask("POST", `/v1/reports/${encodeURIComponent(id)}`, { body }));
       this.#done.textContent = { accept: "Accepted.", dismiss: "Dismissed.", deleteMessage: "The message is deleted.", ban: "The user is banned for a week." }[action];
+      this.#decided.add(id);
       this.#cards.delete(id);
       card.remove();
       this.#read();
