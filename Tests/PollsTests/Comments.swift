@@ -27,7 +27,7 @@ final class Comments: TopicKind {
 
     func register(in registry: inout Registry) {
         kind = registry.topics(self)
-        registry.event("K", for: .watchers) { [unowned self] in handle($0) }
+        registry.event("Y", for: .watchers) { [unowned self] in handle($0) }
         registry.request(
             "comment",
             decode: { (members, _) throws(DecodingFailure) in
@@ -162,7 +162,7 @@ final class Comments: TopicKind {
         -- args: poll, text
         -- replies: OK(number) | FENCED
         local number = int(redis.call('RPUSH', commentsKey, text))
-        publish(channel, 'K', poll, number, int(now), text)
+        publish(channel, 'Y', poll, number, int(now), text)
         return { 'OK', number }
         """
 }

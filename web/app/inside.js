@@ -23,12 +23,14 @@ export const keepFiles = () => {
   navigator.serviceWorker?.register(policy?.createScriptURL(at) ?? at, { scope: "/app" }).catch(() => {});
 };
 
-/** A notification of a conversation that was read, here or elsewhere, is taken away. */
+let newest = [];
+/** A notification of a conversation that was read, here or elsewhere, is taken away. The list may change meanwhile. */
 const clear = async (chats) => {
+  newest = chats;
   if (globalThis.Notification?.permission !== "granted") return;
   const worker = await navigator.serviceWorker?.getRegistration("/app");
   for (const notification of (await worker?.getNotifications()) ?? []) {
-    if (!chats.some(({ id, unread }) => unread && id === notification.tag)) notification.close();
+    if (!newest.some(({ id, unread }) => unread && id === notification.tag)) notification.close();
   }
 };
 
