@@ -161,7 +161,7 @@ async def test_servers_without_pushes_to_browsers_offer_none(windows, start):
         faults = await page.run("""
             const { PresenceClient } = await import("/presence.js");
             await import("/presence-push.js");
-            const client = new PresenceClient({ token: "a.b.c" });
+            const client = new PresenceClient({ token: () => new Promise(() => {}) });
             Notification.requestPermission = async () => "granted";
             return [client.push === client.push, client.push.supported, await client.push.enable().catch(({ code }) => code)];""")
         assert faults == [True, True, "unsupported"]
