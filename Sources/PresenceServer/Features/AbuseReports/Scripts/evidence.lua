@@ -5,7 +5,7 @@
 -- args: reporter, user who is reported or '', messageID or ''
 -- replies: OK(MESSAGE or '') | NOWHERE
 local held = redis.call('HMGET', conversationKey, 'm:' .. reporter, 'm:' .. user)
-if not held[1] then return { 'NOWHERE' } end -- mutation: strangers-report
+if not held[1] then return { 'NOWHERE' } end
 if messageID == '' then
     if user ~= '' and not held[2] then return { 'NOWHERE' } end
     return { 'OK', '' }

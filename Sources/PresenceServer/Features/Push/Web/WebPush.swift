@@ -22,7 +22,7 @@ struct WebPush: PushSender {
     /// Users choose the endpoints. A failing one must not hold up others.
     var isOneService: Bool { false }
 
-    /// Of its own: endpoints that never answer take no place of FCM and APNs.
+    /// Not shared with FCM and APNs: endpoints that never answer take no place of theirs.
     private static let client = OutgoingClient(name: "web-push", mostRunning: 100, userAgent: "Presence-Push")
     /// Seconds for which a service holds a push for a browser that is not connected: a week.
     private static let life = 604_800
