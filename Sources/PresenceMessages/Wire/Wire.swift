@@ -150,10 +150,14 @@ extension Message {
             attachments: (wire.attachments ?? []).map { MessageAttachment($0) },
             isPriority: wire.priority != nil, priorityReason: wire.priority?.reason, sequence: wire.seq,
             version: wire.version)
-        editHistory = wire.edits.map { $0.map { MessageEdit(text: $0.text, editedAt: Date(milliseconds: $0.at)) } }
-        editCount = wire.editCount ?? 0
-        deletedAt = wire.deletedAt.map(Date.init(milliseconds:))
-        deletedBy = wire.deletedBy
+        if let edits = wire.edits {
+            editHistory = edits.map { MessageEdit(text: $0.text, editedAt: Date(milliseconds: $0.at)) }
+        }
+        if let count = wire.editCount { editCount = count }
+        if let deleted = wire.deletedAt {
+            deletedAt = Date(milliseconds: deleted)
+            deletedBy = wire.deletedBy
+        }
     }
 }
 
