@@ -26,7 +26,7 @@ struct KeptMark: Sendable {
     func write(at date: Date) throws -> QueuedWrite {
         QueuedWrite(
             id: id, owner: owner, lane: mark.conversation, kind: Self.kind, body: try JSONEncoder().encode(mark),
-            queuedAt: date)
+            queuedAt: date, mayGetLost: true)
     }
 }
 

@@ -1,6 +1,7 @@
 import Foundation
 
-/// Stores writes in a file that survives launches, crashes and power cuts: an append returns once it is on the disk.
+/// Stores writes in a file that survives launches, crashes and power cuts: an append returns once it is on the disk, except
+/// for writes that may get lost in a power cut.
 package actor FileWriteQueue: WriteQueue {
     private let directory: StorageDirectory
     private let capacity: Int
@@ -50,13 +51,14 @@ package actor FileWriteQueue: WriteQueue {
 
     package func append(_ write: QueuedWrite) throws {
         guard writes.count < capacity else { throw StorageError.full(capacity) }
-        try appendRecord(.append(write))
+        try appendRecord(.append(write), isDurable: write.mayGetLost != true)
         writes.append(write)
     }
 
     package func remove(_ ids: [String]) throws {
-        guard writes.contains(where: { ids.contains($0.id) }) else { return }
-        try appendRecord(.remove(ids))
+        let removed = writes.filter { ids.contains($0.id) }
+        guard !removed.isEmpty else { return }
+        try appendRecord(.remove(ids), isDurable: removed.contains { $0.mayGetLost != true })
         writes.removeAll { ids.contains($0.id) }
         if journal.size > Self.smallestRewrite, writes.count * 1_024 < journal.size { try rewrite() }
     }
@@ -74,9 +76,9 @@ package actor FileWriteQueue: WriteQueue {
         if isClosed { throw StorageError.closed(directory.path("writes")) }
     }
 
-    private func appendRecord(_ record: Record) throws {
+    private func appendRecord(_ record: Record, isDurable: Bool = true) throws {
         try checkOpen()
-        try journal.append([[UInt8](JSONEncoder().encode(record))], isDurable: true)
+        try journal.append([[UInt8](JSONEncoder().encode(record))], isDurable: isDurable)
     }
 
     private func rewrite() throws {

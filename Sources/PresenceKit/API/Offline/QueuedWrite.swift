@@ -17,10 +17,14 @@ package struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
     package let body: Data
     /// When the write was made, by this device's clock.
     package let queuedAt: Date
+    /// `true` if a power cut may lose it, since users hardly notice: a mark of reading. Flushing the disk at each message
+    /// that is read would cost more than the message.
+    package let mayGetLost: Bool?
 
     /// Creates a write. Its `id` must be unique over all devices.
     package init(
-        id: String = UUID().uuidString, owner: String? = nil, lane: String, kind: String, body: Data, queuedAt: Date
+        id: String = UUID().uuidString, owner: String? = nil, lane: String, kind: String, body: Data, queuedAt: Date,
+        mayGetLost: Bool? = nil
     ) {
         self.id = id
         self.owner = owner
@@ -28,10 +32,11 @@ package struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
         self.kind = kind
         self.body = body
         self.queuedAt = queuedAt
+        self.mayGetLost = mayGetLost
     }
 }
 
-/// Stores pending writes. A write is durable once ``append(_:)`` returns, and removed once ``remove(_:)`` returns.
+/// Stores pending writes. A write survives a kill, and a power cut unless it may get lost, once ``append(_:)`` returns, and removed once ``remove(_:)`` returns.
 ///
 /// The client never makes two calls at the same time.
 package protocol WriteQueue: Sendable {
