@@ -6,11 +6,17 @@ import PresenceMessages
 ///
 ///     kit-latency URL ANA'S_TOKEN BOB'S_TOKEN [CALLS] [RUNS]
 ///
+/// With `--write` it is the second process of ``Screen``.
+///
 /// Prints for each question the median and the 99th percentile of each run, then the median of the medians.
 @main
 struct KitLatency {
     static func main() async throws {
         let arguments = CommandLine.arguments
+        if arguments[1] == "--write" {
+            let url = URL(string: arguments[2])!
+            return try await Writer.run(url: url, token: arguments[3], conversation: arguments[4])
+        }
         let url = URL(string: arguments[1])!
         let calls = arguments.count > 4 ? Int(arguments[4])! : 500
         let runs = arguments.count > 5 ? Int(arguments[5])! : 5
@@ -36,7 +42,8 @@ struct KitLatency {
         }
         await watching.end()
         if let own = await ana.me.user {
-            try await Screen(ana, bob, users: (own, user)).measure(shown: [50, 3_000], calls / 5)
+            let writer = (url: arguments[1], token: arguments[3])
+            try await Screen(ana, users: (own, user), writer: writer).measure(shown: [50, 3_000], calls / 5)
         }
         try await Launch.fill(PresenceMessenger(ana), PresenceMessenger(bob), with: user)
         await ana.disconnect()
