@@ -21,7 +21,7 @@ import Testing
 
     /// The attachments of the messages on the server.
     private func sent() async throws -> [[String]] {
-        _ = try await scene.messages.waiting.until { $0 == 0 }
+        await scene.settled()
         return try await scene.messages.getMessages(in: "c1", before: nil, limit: 100).map { $0.attachments.map(\.id) }
     }
 
@@ -107,7 +107,7 @@ import Testing
 
         await scene.writes.set()
         let own = try await scene.messages.send(Message(conversationId: "c1", senderId: "ana", text: "old"))
-        _ = try await scene.messages.waiting.until { $0 == 0 }
+        await scene.settled()
         let stored = try #require(try await scene.messages.getMessages(in: "c1", before: nil, limit: 1).first)
         #expect(stored.id == own.id)
         model.beginEditing(stored)

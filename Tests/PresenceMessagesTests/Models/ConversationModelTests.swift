@@ -11,8 +11,8 @@ import Testing
     private var server: InMemoryServer { scene.server }
 
     init() {
-        server.add(conversation: "g1", of: ["bob", "ana", "cy"])
-        server.add(conversation: "g2", of: ["ana", "bob", "cy"])
+        scene.server.add(conversation: "g1", of: ["bob", "ana", "cy"])
+        scene.server.add(conversation: "g2", of: ["ana", "bob", "cy"])
         model = Self.model("c1", scene, clock)
     }
 

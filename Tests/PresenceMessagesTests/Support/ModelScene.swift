@@ -21,6 +21,11 @@ struct ModelScene {
         for await state in client.connectionStates where state.isConnected { return }
     }
 
+    /// Waits until the server has all messages.
+    func settled() async {
+        for await waiting in messages.waiting where waiting == 0 { return }
+    }
+
     /// Breaks the connection, and waits until the client has noticed.
     func goOffline() async {
         server.goOffline()
