@@ -3,13 +3,15 @@ import Foundation
 import TestSupport
 import Testing
 
+@testable import PresenceTesting
+
 /// A process that writes messages is killed at any moment: promised messages are neither lost nor stored twice.
 @Suite(.timeLimit(.minutes(1))) struct KillTests {
     @Test(arguments: [1, 2, 3, 4] as [UInt64])
     func `kill -9 at any moment loses and duplicates no promised message`(seed: UInt64) async throws {
         var random = Seeded(state: seed)
         let directory = try TemporaryDirectory()
-        let model = MessageServer(["a": ["ana", "bob"], "b": ["ana", "bob"]])
+        let model = InMemoryServer.with(["a": ["ana", "bob"], "b": ["ana", "bob"]])
         let server = try SocketMessageServer(model)
         defer { server.stop() }
         var promised = 0
@@ -40,10 +42,10 @@ import Testing
     ) async throws {
         var random = Seeded(state: seed)
         let directory = try TemporaryDirectory()
-        let model = MessageServer(["a": ["ana", "bob"], "b": ["ana", "bob"]])
+        let model = InMemoryServer.with(["a": ["ana", "bob"], "b": ["ana", "bob"]])
         let server = try SocketMessageServer(model)
         defer { server.stop() }
-        let began = Int(Date().timeIntervalSince1970 * 1_000)
+        let began = Int(InMemoryServer.beginning)
         var promised: Set<String> = []
         for _ in 0..<4 {
             for type in ["editMessage", "deleteMessage", "conversationSettings"] {
@@ -71,8 +73,8 @@ import Testing
     }
 
     /// Checks that its edits are there once and in order, including all promised ones.
-    private static func check(_ message: MessageServer.Object, _ promised: Set<String>) {
-        let edits = (message["edits"] as? [MessageServer.Object] ?? []).compactMap { $0["text"] as? String }
+    private static func check(_ message: InMemoryServer.Object, _ promised: Set<String>) {
+        let edits = (message["edits"] as? [InMemoryServer.Object] ?? []).compactMap { $0["text"] as? String }
         let text = message["text"] as? String ?? ""
         guard message["deletedAt"] == nil else {
             #expect(message["editCount"] as? Int == 3, "an edit is lost, or there twice: \(message)")
@@ -97,7 +99,7 @@ import Testing
         }
     }
 
-    private static func newest(_ model: MessageServer) -> Int {
+    private static func newest(_ model: InMemoryServer) -> Int {
         ["a", "b"].flatMap { model.texts(in: $0) }.compactMap { Int($0) }.max() ?? 0
     }
 

@@ -26,9 +26,9 @@ struct SentenceTests {
             let error = PresenceError(.rateLimited, retryAfter: .seconds(5))
             #expect(error.localizedDescription == "Das ging zu schnell.")
             #expect(error.recoverySuggestion == "Bitte versuchen Sie es in 5 Sekunden erneut.")
-            let fake = FakeMessages(user: "ana", conversations: [])
+            let client = InMemoryServer().client(as: "ana")
             let model = ConversationModel(
-                conversation: "c1", user: "ana", messages: fake, typing: FakePresence(user: "ana"))
+                conversation: "c1", user: "ana", messages: PresenceMessenger(client), typing: client)
             let message = Message(conversationId: "c1", senderId: "ana", text: "Hallo")
             #expect(model.statusText(of: message) == "Wird gesendet…")
         }

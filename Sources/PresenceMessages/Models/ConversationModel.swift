@@ -81,7 +81,7 @@ public final class ConversationModel {
     ///   - pause: the time without a key press after which typing ends.
     ///   - name: returns the displayed name of a user.
     public init(
-        conversation: String, user: String, messages: any MessageRepository, typing: any PresenceService,
+        conversation: String, user: String, messages: any MessageRepository, typing: PresenceClient,
         pause: Duration = .seconds(5), clock: any Clock<Duration> = ContinuousClock(),
         name: @escaping (String) -> String = { $0 }
     ) {

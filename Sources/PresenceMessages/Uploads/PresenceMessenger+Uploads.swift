@@ -63,7 +63,7 @@ extension PresenceMessenger {
 
     /// The server for files and push registrations.
     var server: HTTPServer {
-        let transport = transport ?? URLSessionHTTPTransport()
+        let transport = transport ?? client.http ?? URLSessionHTTPTransport()
         self.transport = transport
         return HTTPServer(
             url: configuration.url ?? Self.server(of: client.webSocketURL),

@@ -73,7 +73,7 @@ private final class AccountScreen {
 @Suite(.timeLimit(.minutes(1))) struct AccountSnippetTests {
     // <snippet>
     @MainActor @Test func tellsThatAnEmailIsTaken() async throws {
-        let account = FakeAccount()
+        let account = InMemoryServer().app().account
         try await account.signUp(email: "ana@example.org", password: "correct horse")
         let model = AuthModel(auth: account)
         model.email = "ana@example.org"

@@ -18,6 +18,8 @@ public final class TestClock: Clock, @unchecked Sendable {
         var last = 0
         /// Calls that wait for this many sleepers.
         var waiting: [Int: (count: Int, continuation: CheckedContinuation<Void, Never>)] = [:]
+        /// Servers that follow the time.
+        var followers: [@Sendable () -> Void] = []
     }
 
     private let lock = NSLock()
@@ -31,14 +33,19 @@ public final class TestClock: Clock, @unchecked Sendable {
 
     /// Advances the time. Each task whose sleep is over wakes, in the order of their deadlines.
     public func advance(by duration: Duration) {
-        let awake = lock.withLock {
+        let (awake, followers) = lock.withLock {
             state.now = state.now.advanced(by: duration)
             let awake = state.sleepers.filter { $0.value.until <= state.now }
             for number in awake.keys { state.sleepers[number] = nil }
-            return awake.sorted { ($0.value.until, $0.key) < ($1.value.until, $1.key) }.map(\.value.continuation)
+            let sorted = awake.sorted { ($0.value.until, $0.key) < ($1.value.until, $1.key) }
+            return (sorted.map(\.value.continuation), state.followers)
         }
+        for follower in followers { follower() }
         for continuation in awake { continuation.resume() }
     }
+
+    /// Calls a closure after each advance.
+    func onAdvance(_ body: @escaping @Sendable () -> Void) { lock.withLock { state.followers.append(body) } }
 
     /// Waits until this many tasks sleep, or its task is cancelled. After that, advancing the time reaches all of them.
     public func sleepers(_ count: Int = 1) async {
