@@ -97,8 +97,8 @@ import Testing
             #expect(outcome == .mailSent)
             #expect(await account.currentAccount?.email == "a@b.de")
         }
-        #expect(server.mailToken(to: "c@d.de") != nil)
         let token = server.mailToken(to: "c@d.de")
+        #expect(token != nil && server.mailToken(to: "a@b.de") != nil)
         try await account.changeEmail(to: "c@d.de", password: "12345678")
         #expect(server.mailToken(to: "c@d.de") == token)
         try await account.signIn(email: "c@d.de", password: "87654321")
@@ -112,7 +112,7 @@ import Testing
         let sessions = try await account.sessions()
         #expect(sessions.map(\.isCurrent) == [true, false])
         try await account.signOut(.session(sessions[1].id))
-        await #expect(throws: PresenceError.self) { try await account.signOut(.session(sessions[1].id)) }
+        await expect(.notFound, nil, nil) { try await account.signOut(.session(sessions[1].id)) }
         _ = try? await web.refresh()
         #expect(await web.currentAccount == nil)
         server.goOffline()

@@ -54,6 +54,48 @@ import Testing
         #expect(try await client.person("bob")?.isOnline == false)
     }
 
+    @Test func `a client that starts offline shows unknown users as stale, and live ones by itself`() async throws {
+        server.goOffline()
+        #expect(try await client.people(["bob"]).problem?.code == .notConnected)
+        var bob = client.updates(of: "bob").makeAsyncIterator()
+        let shown = await bob.next()
+        #expect(shown?.freshness.isLive == false && shown?.problem?.code == .notConnected)
+        server.goOnline()
+        var live = await bob.next()
+        while live?.freshness.isLive != true { live = await bob.next() }
+        #expect(live?.displayName == "Bob" && live?.problem == nil)
+        await client.signOut()
+        #expect(try await client.people(["bob"]).unanswered == ["bob"])
+    }
+
+    @Test func `values that a client rejects are rejected, and not sent`() async throws {
+        await stage.connected()
+        func code(_ body: () async throws -> Void) async -> PresenceError.Code? {
+            do {
+                try await body()
+                return nil
+            } catch {
+                return (error as? PresenceError)?.code
+            }
+        }
+        #expect(await code { _ = try await client.createConversation(with: ["no id"]) } == .invalidID)
+        #expect(await code { _ = try await client.createConversation(with: ["bob"], key: "a b") } == .invalidID)
+        #expect(await code { try await client.block(["no id"]) } == .invalidID)
+        let long = ProfileChanges(displayName: .set(String(repeating: "x", count: 51)))
+        #expect(await code { try await client.updateProfile(long) } == .validationFailed)
+        for type in ["createConversation", "block", "updateProfile"] {
+            #expect(server.requests(type).isEmpty, "\(type)")
+        }
+        var typing = client.typing(in: "no id").makeAsyncIterator()
+        #expect(await typing.next()?.problem?.code == .invalidID)
+        #expect(await typing.next() == nil)
+        guard case .saved(let profile) = try await client.updateProfile(ProfileChanges(displayName: " Ana ")) else {
+            Issue.record("not saved")
+            return
+        }
+        #expect(profile.displayName == "Ana" && server.requests("updateProfile").count == 1)
+    }
+
     @Test func `a status has the time at which it is cleared, by the test's clock`() async throws {
         server.clock.advance(by: .seconds(10))
         try await client.setStatus(.busy, text: .keep, clearAfter: .seconds(60))

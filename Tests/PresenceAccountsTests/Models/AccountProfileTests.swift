@@ -88,6 +88,13 @@ import Testing
         #expect(model.canContinue)
     }
 
+    @Test func `the form's loops end when the user signs out, although the account continues`() async {
+        let (_, run) = await opened()
+        await users.signOut()
+        await run.value
+        #expect(await account.currentAccount != nil)
+    }
+
     @Test func `the form's loops end when the app is closed`() async {
         let (_, run) = await opened()
         await app.close()

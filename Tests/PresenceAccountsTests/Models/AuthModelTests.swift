@@ -217,6 +217,10 @@ import Testing
         #expect(model.errorMessage == "Failed to sign out.")
         store.failure = nil
         run.cancel()
+        let other = AuthModel(auth: ForeignAccount())
+        (other.email, other.password) = ("ana@example.org", "correct horse")
+        await other.signIn()
+        #expect(other.errorMessage == "An unexpected error occurred.")
     }
 
     @Test func `a session that the server ended brings the forms back`() async {
@@ -231,4 +235,35 @@ import Testing
         run.cancel()
         await run.value
     }
+}
+
+/// An app's own account, whose errors are no ``PresenceError``.
+private struct ForeignAccount: AccountRepository {
+    private static let error = CocoaError(.fileNoSuchFile)
+    var states: PresenceUpdates<AuthState> { PresenceUpdates(AsyncStream { $0.finish() }) }
+    var currentAccount: Account? { nil }
+    func signUp(
+        email: String, password: String, displayName: String?, username: String?
+    ) async throws -> SignUpOutcome { throw Self.error }
+    func signIn(email: String, password: String) async throws -> Account { throw Self.error }
+    func signOut(_ scope: SignOutScope) async throws { throw Self.error }
+    func resetPassword(email: String) async throws { throw Self.error }
+    func resetPassword(token: String, newPassword: String) async throws { throw Self.error }
+    func verifyEmail(token: String) async throws { throw Self.error }
+    func currentUser() async throws -> User { throw Self.error }
+    func update(
+        _ changes: ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?
+    ) async throws -> User { throw Self.error }
+    func changePassword(from password: String, to newPassword: String) async throws { throw Self.error }
+    func changeEmail(to email: String, password: String) async throws { throw Self.error }
+    func deleteAccount(password: String) async throws { throw Self.error }
+    func sessions() async throws -> [AccountSession] { throw Self.error }
+    func availability(ofUsername username: String) async throws -> UsernameAvailability { throw Self.error }
+    func claimUsername(_ username: String) async throws -> Account { throw Self.error }
+    func user(named username: String) async throws -> User? { throw Self.error }
+    func releaseUsername() async throws { throw Self.error }
+    func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error> {
+        AsyncThrowingStream { $0.finish(throwing: Self.error) }
+    }
+    func removePhoto() async throws { throw Self.error }
 }

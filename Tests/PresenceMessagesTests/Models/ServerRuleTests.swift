@@ -101,6 +101,30 @@ import Testing
         let failed = await loop.reaches { $0.map(\.status) == [.failed] }
         #expect(failed?.first?.failure?.code == .forbidden)
         #expect(await code { try await seen("nowhere") } == .forbidden)
+        for message in [
+            Message(conversationId: "no id", senderId: "ana", text: "x"),
+            Message(id: String(repeating: "i", count: 65), conversationId: "c1", senderId: "ana", text: "x"),
+        ] {
+            #expect(await code { try await messages.send(message) } == .invalidID)
+        }
+        #expect(await code { try await messages.registerDevice(.fcm("a b")) } == .validationFailed)
+        #expect(await code { try await messages.mute("c1", for: .seconds(366 * 86_400 + 1)) } == .validationFailed)
+    }
+
+    @Test func `a failed message cannot be changed without a connection, and a retried one has no failure`()
+        async throws
+    {
+        await scene.connected()
+        server.fail("send")
+        let message = try await messages.send("mine", in: "c1")
+        var loop = messages.messages(in: "c1").makeAsyncIterator()
+        await loop.reaches { $0.last?.status == .failed }
+        await scene.goOffline()
+        #expect(await code { try await messages.edit(message, text: "x") } == .notFound)
+        #expect(await code { try await messages.delete(message) } == .notFound)
+        try await messages.retry(message.id)
+        let last = await loop.reaches { $0.last?.status == .sending }?.last
+        #expect(last?.id == message.id && last?.failure == nil)
     }
 
     @Test func `a device is registered as the app last called, offline with the next connection`() async throws {
@@ -162,6 +186,9 @@ import Testing
         #expect(try await messages.createGroup(with: ["cy"], name: "Them", metadata: nil, key: "k").id == group.id)
         #expect(try await messages.directConversation(with: "bob", metadata: nil).id == "c1")
         #expect(try await messages.createGroup(with: ["bob"], name: nil, metadata: nil, key: "pair").id == "c1")
+        #expect(
+            await code { try await messages.createGroup(with: ["bob", "cy"], name: nil, metadata: nil, key: "a b") }
+                == .validationFailed)
         let many = (1...10).map { "u\($0)" }
         #expect(
             await code { try await messages.createGroup(with: many, name: nil, metadata: nil, key: "m") } == .tooMany)

@@ -48,7 +48,8 @@ struct MainScreenTests {
         #expect(await screen.enter("status busy In a meeting"))
         await until { screen.lines[0].hasPrefix("ana (busy: In a meeting)") }
         #expect(await screen.enter("name Ana Silva"))
-        #expect(server.requests("updateProfile").count == 2)
+        let changes = server.requests("updateProfile").last?["changes"] as? [String: any Sendable]
+        #expect(changes?.count == 1 && changes?["displayName"] as? String == "Ana Silva")
         server.fail("updateProfile", with: PresenceError(.forbidden))
         #expect(await screen.enter("name Bea"))
         #expect(screen.lines.contains("! Failed to save the user. You are not allowed to do that."))
