@@ -20,6 +20,7 @@ import Testing
     }
 
     @Test func `a rejected choice shows an error in plain language, cleared by the next choice`() async {
+        await stage.connected()
         let model = MeModel(stage.client)
         server.fail(
             "status", with: PresenceError(.validationFailed, "text must be at most 140 characters", field: "text"))
@@ -88,7 +89,7 @@ import Testing
         await stage.goOffline()
         #expect(try await stage.client.updateProfile(ProfileChanges(displayName: "Ana"), offline: .queue) == .queued)
         await until { model.displayName == "Ana" && model.pending.waiting != nil }
-        #expect(model.me.profile == nil)
+        #expect(model.me.profile?.displayName == nil)
         await stage.goOnline()
         await until { model.pending.waiting == nil }
         await until { model.me.profile?.displayName == "Ana" }

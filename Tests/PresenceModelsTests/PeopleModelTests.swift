@@ -84,6 +84,7 @@ import Testing
     @Test func `the connection is a banner, and a button`() async {
         let model = ConnectionModel(stage.client)
         let run = Task { await model.run() }
+        await stage.connected()
         await until { model.isConnected }
         #expect(model.banner == nil && !model.canRetry)
         server.goOffline()

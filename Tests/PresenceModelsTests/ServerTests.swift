@@ -54,13 +54,13 @@ import Testing
         #expect(try await client.person("bob")?.isOnline == false)
     }
 
-    @Test func `a client that starts offline shows unknown users as stale, and live ones by itself`() async throws {
-        server.goOffline()
+    @Test func `a client that starts closed says so, and one that signed out has no users`() async throws {
+        await client.disconnect()
         #expect(try await client.people(["bob"]).problem?.code == .notConnected)
         var bob = client.updates(of: "bob").makeAsyncIterator()
         let shown = await bob.next()
         #expect(shown?.freshness.isLive == false && shown?.problem?.code == .notConnected)
-        server.goOnline()
+        client.connect()
         var live = await bob.next()
         while live?.freshness.isLive != true { live = await bob.next() }
         #expect(live?.displayName == "Bob" && live?.problem == nil)

@@ -107,7 +107,8 @@ extension InMemoryServer: Dialler {
     func change<Value>(_ body: (inout State) throws -> Value) rethrows -> Value {
         defer { say() }
         return try state.withLock { state in
-            state.now = max(state.now, Self.beginning + Timestamp(clock.now.offset / .milliseconds(1)))
+            state.time = Self.beginning + Timestamp(clock.now.offset / .milliseconds(1))
+            state.now = max(state.now, state.time)
             state.expire()
             defer { state.flush() }
             return try body(&state)

@@ -23,7 +23,7 @@ extension InMemoryServer.State {
     }
 
     mutating func setTyping(_ typists: [String], in talk: String) {
-        let until = now + InMemoryServer.typingTime
+        let until = time + InMemoryServer.typingTime
         talks[talk]!.typists = Dictionary(uniqueKeysWithValues: typists.compactMap(UserID.init).map { ($0, until) })
         talks[talk]!.typingVersion += 1
     }

@@ -52,7 +52,7 @@ extension InMemoryServer.State {
         }
         if lingers {
             lingering.append(
-                InMemoryServer.Lingering(user: user, device: peer.device, until: now + InMemoryServer.linger))
+                InMemoryServer.Lingering(user: user, device: peer.device, until: time + InMemoryServer.linger))
         } else {
             stopTyping(user)
         }
@@ -61,17 +61,17 @@ extension InMemoryServer.State {
 
     /// Ends what is over by the server's time.
     mutating func expire() {
-        let over = lingering.filter { $0.until <= now }
-        lingering.removeAll { $0.until <= now }
+        let over = lingering.filter { $0.until <= time }
+        lingering.removeAll { $0.until <= time }
         for session in over {
             stopTyping(session.user)
             refresh(session.user)
         }
-        for (id, talk) in talks where talk.typists.values.contains(where: { $0 <= now }) {
+        for (id, talk) in talks where talk.typists.values.contains(where: { $0 <= time }) {
             talks[id]!.typists = talk.typists.filter { $0.value > now }
             talks[id]!.typingVersion += 1
         }
-        for (user, account) in users where account.status.clearAt.map({ $0 <= now }) ?? false {
+        for (user, account) in users where account.status.clearAt.map({ $0 <= time }) ?? false {
             users[user]!.status = OwnStatus()
             refresh(user)
         }
@@ -194,7 +194,7 @@ extension InMemoryServer.State {
         case .remove, .set(""): status.text = nil
         case .set(let text): status.text = text
         }
-        status.clearAt = change.clearAfter.map { now + $0 }
+        status.clearAt = change.clearAfter.map { time + $0 }
         users[user, default: .init()].status = status
         refresh(user)
     }
@@ -223,7 +223,7 @@ extension InMemoryServer.State {
 
     private mutating func type(_ isTyping: Bool, _ user: UserID, in talk: String) {
         let former = talks[talk]!.typists.removeValue(forKey: user)
-        if isTyping { talks[talk]!.typists[user] = now + InMemoryServer.typingTime }
+        if isTyping { talks[talk]!.typists[user] = time + InMemoryServer.typingTime }
         if (former != nil) != isTyping { talks[talk]!.typingVersion += 1 }
     }
 

@@ -37,8 +37,8 @@ extension InMemoryServer.State {
         do throws(DecodingFailure) { message = try ClientMessage.decode(bytes) } catch { throw error.errorMessage }
         guard case .createConversation(let others, let key) = message.body else { return [:] }
         let name = (asked["name"] as? String).map(FreeText.trimmed)
-        return view(
-            of: try create([user] + others.map(\.string), name: name, asked["metadata"] as? Object, key), for: user)
+        let id = try create([user] + others.map(\.string), name: name, asked["metadata"] as? Object, key)
+        return view(of: id, for: user)
     }
 
     /// - Returns: the id of the conversation: a new one, that of the pair, or that of the key.

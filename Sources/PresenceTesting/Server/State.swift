@@ -24,8 +24,10 @@ extension InMemoryServer {
         /// Sessions whose connection was lost.
         var lingering: [Lingering] = []
         var lastVersion: Int64 = 1
-        /// The server's time in milliseconds. No two changes have the same.
-        var now: Timestamp = 1_763_712_000_000
+        /// The clock's time in milliseconds, by which sessions, typing and statuses end.
+        var time = InMemoryServer.beginning
+        /// The time of the newest change. No two changes have the same.
+        var now = InMemoryServer.beginning
 
         // The connections.
         var peers: [Int: Peer] = [:]

@@ -222,6 +222,8 @@ extension Screen {
     @MainActor @Test func tellsWhatWentWrong() async {
         let server = InMemoryServer()
         let model = MeModel(server.client(as: "ana"))
+        let run = Task { await model.run() }
+        await until { model.me.user == "ana" }
         server.fail("status", with: PresenceError(.forbidden, "no"))
         await model.choose(.busy)
         #expect(model.errorMessage == "You are not allowed to do that.")
@@ -233,6 +235,7 @@ extension Screen {
         server.clock.advance(by: .seconds(2))
         await choice.value
         #expect(model.errorMessage == nil)
+        run.cancel()
     }
     // </snippet>
 }

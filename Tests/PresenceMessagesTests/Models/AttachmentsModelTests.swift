@@ -13,7 +13,8 @@ import Testing
     private let model: ConversationModel
     private var server: InMemoryServer { scene.server }
 
-    init() {
+    init() async {
+        await scene.connected()
         model = ConversationModel(conversation: "c1", user: "ana", messages: scene.messages, typing: scene.client)
     }
 
@@ -50,7 +51,6 @@ import Testing
     }
 
     @Test func `a failed upload shows the reason, blocks the message, and can be retried`() async throws {
-        await scene.connected()
         await scene.goOffline()
         await files.attach(Self.map)
         let failed = try #require(files.items.first)

@@ -10,7 +10,8 @@ import Testing
     private let model: ConversationModel
     private var server: InMemoryServer { scene.server }
 
-    init() {
+    init() async {
+        await scene.connected()
         scene.server.add(conversation: "g1", of: ["bob", "ana", "cy"])
         scene.server.add(conversation: "g2", of: ["ana", "bob", "cy"])
         model = Self.model("c1", scene, clock)

@@ -11,7 +11,10 @@ import Testing
     private var server: InMemoryServer { scene.server }
     private var messages: PresenceMessenger { scene.messages }
 
-    init() { server.add(conversation: "g1", of: ["bob", "ana", "cy"]) }
+    init() async {
+        server.add(conversation: "g1", of: ["bob", "ana", "cy"])
+        await scene.connected()
+    }
 
     /// Another user's view of a conversation.
     private func seen(_ id: String, by user: String = "ana") async throws -> ChatConversation {
@@ -114,7 +117,6 @@ import Testing
     @Test func `a failed message cannot be changed without a connection, and a retried one has no failure`()
         async throws
     {
-        await scene.connected()
         server.fail("send")
         let message = try await messages.send("mine", in: "c1")
         var loop = messages.messages(in: "c1").makeAsyncIterator()
@@ -128,7 +130,6 @@ import Testing
     }
 
     @Test func `a device is registered as the app last called, offline with the next connection`() async throws {
-        await scene.connected()
         #expect(try await messages.registerDevice(.fcm("a")))
         #expect(server.device(of: "ana")?["pushToken"] as? String == "a")
         await scene.goOffline()
