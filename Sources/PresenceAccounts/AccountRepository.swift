@@ -73,8 +73,9 @@ public protocol AccountRepository: ProfileRepository {
     func changeEmail(to email: String, password: String) async throws
     /// Deletes the account with all its data, and signs out.
     ///
+    /// - Parameter password: `nil` for a guest, who has none.
     /// - Throws: reason `invalidCredentials`.
-    func deleteAccount(password: String) async throws
+    func deleteAccount(password: String?) async throws
 
     /// The user's sessions, one for each device.
     func sessions() async throws -> [AccountSession]

@@ -37,8 +37,9 @@ extension PresenceAccount {
         _ = try await authorized(.init("POST", "v1/me/email", members))
     }
 
-    public func deleteAccount(password: String) async throws {
-        let asked = try await authorized(.init("DELETE", "v1/me", ["password": .text(password)])).asked
+    public func deleteAccount(password: String?) async throws {
+        let members = password.map { ["password": JSONMember.text($0)] } ?? [:]
+        let asked = try await authorized(.init("DELETE", "v1/me", members)).asked
         if asked.generation == generation { try await end(.accountDeleted) }
     }
 }

@@ -20,17 +20,76 @@ extension PresenceAccount {
 
     @discardableResult
     public func signIn(email: String, password: String) async throws -> Account {
-        let request = AccountServer.Request("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password))
-        guard let account = try await authenticate(request) else {
-            throw PresenceError.account(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
-        }
-        return account
+        try await signedIn("v1/sessions", credentials(EmailRule.trimmed(email), password))
     }
 
-    private func credentials(_ email: String, _ password: String) -> [String: JSONMember] {
+    /// Requests a mail with a code, and with a link, for ``signIn(email:code:displayName:)``. Also succeeds for addresses
+    /// without an account, which get a mail only from a server with `accounts.mailCodeSignUp`.
+    public func requestCode(email: String) async throws {
+        _ = try await server.send(.init("POST", "v1/signin/mail", ["email": .text(EmailRule.trimmed(email))]))
+    }
+
+    /// Signs in with the newest mail of ``requestCode(email:)``, for 10 minutes and once. A user who was signed in on this
+    /// device is signed out.
+    ///
+    /// - Parameters:
+    ///   - code: the six digits of the mail, or the token of its link (`signin#email=…&token=…`).
+    ///   - displayName: the name of a new user, if the server creates one (`accounts.mailCodeSignUp`).
+    /// - Throws: reason `invalidCredentials` for a wrong, used or expired code.
+    @discardableResult
+    public func signIn(email: String, code: String, displayName: String? = nil) async throws -> Account {
+        var members = credentials(EmailRule.trimmed(email))
+        members["mailCode"] = .text(code)
+        if let displayName { members["displayName"] = .text(displayName) }
+        return try await signedIn("v1/sessions", members)
+    }
+
+    /// Creates an account without an address and a password, and signs in. It lasts as long as this session: who signs out
+    /// cannot come back, unless ``upgrade(email:password:)`` was called. The server deletes guests who are not used for
+    /// 30 days (`accounts.guests.keepFor`).
+    ///
+    /// - Parameter displayName: `Guest` by default.
+    /// - Throws: reason `guestsOff` on a server without guests.
+    @discardableResult
+    public func signInAsGuest(displayName: String? = nil) async throws -> Account {
+        var members = credentials()
+        members["guest"] = .flag(true)
+        if let displayName { members["displayName"] = .text(displayName) }
+        return try await signedIn("v1/accounts", members)
+    }
+
+    /// Gives the signed-in guest an address and a password. User, conversations and sessions stay. A mail confirms the
+    /// address, as after a sign-up.
+    ///
+    /// - Returns: `mailSent` from a server with `accounts.hideExisting`: address and password count when the mailed link is
+    ///   opened.
+    /// - Throws: reasons `emailTaken`, `invalidEmail`, `weakPassword`; `alreadyUpgraded` if the user is no guest.
+    @discardableResult
+    public func upgrade(email: String, password: String) async throws -> SignUpOutcome {
+        let members: [String: JSONMember] = ["email": .text(EmailRule.trimmed(email)), "password": .text(password)]
+        let request = AccountServer.Request("POST", "v1/me/upgrade", members)
+        let (body, asked) = try await authorized(request)
+        let answer = try AccountServer.decode(Answer.Upgraded.self, from: body, of: request)
+        guard let account = answer.account else { return .mailSent }
+        let upgraded = Account(Answer.Me(account: account, profile: answer.profile))
+        hold(upgraded, of: asked)
+        return .signedIn(upgraded)
+    }
+
+    private func credentials(_ email: String? = nil, _ password: String? = nil) -> [String: JSONMember] {
         var device: [String: JSONMember] = ["kind": .text(self.device.kind.rawValue)]
         if let name = self.device.name { device["name"] = .text(name) }
-        return ["email": .text(email), "password": .text(password), "device": .object(device)]
+        var members: [String: JSONMember] = ["device": .object(device)]
+        members["email"] = email.map { .text($0) }
+        members["password"] = password.map { .text($0) }
+        return members
+    }
+
+    private func signedIn(_ path: String, _ members: [String: JSONMember]) async throws -> Account {
+        guard let account = try await authenticate(.init("POST", path, members)) else {
+            throw PresenceError.account(.notAnAnswer, "to POST \(path)", outcomeUnknown: true)
+        }
+        return account
     }
 
     /// - Returns: `nil` for a response that does not sign the user in.

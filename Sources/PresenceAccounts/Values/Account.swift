@@ -4,8 +4,8 @@ import Foundation
 public struct Account: Codable, Hashable, Sendable, Identifiable {
     /// The user id, the same as in presence and profiles.
     public let id: String
-    /// In lower case, as the server stores it.
-    public var email: String
+    /// In lower case, as the server stores it; `nil` for a guest.
+    public var email: String?
     /// Whether the address was confirmed by a mail.
     public var emailVerified: Bool
     /// In the spelling that the user chose, or `nil`.
@@ -23,9 +23,12 @@ public struct Account: Codable, Hashable, Sendable, Identifiable {
     /// The picture as this device last read it, with ``displayName``.
     public var profileImageURL: URL?
 
-    /// Creates an account, for fakes and previews.
+    /// Whether the user is a guest, who has neither an address nor a password (``PresenceAccount/upgrade(email:password:)``).
+    public var isGuest: Bool { email == nil }
+
+    /// Creates an account, for fakes and previews. Without an address it is a guest's.
     public init(
-        id: String, email: String, emailVerified: Bool = false, username: String? = nil, setupCompleted: Bool = false,
+        id: String, email: String? = nil, emailVerified: Bool = false, username: String? = nil, setupCompleted: Bool = false,
         preferredLanguage: String? = nil, createdAt: Date = .distantPast, displayName: String? = nil,
         profileImageURL: URL? = nil
     ) {

@@ -256,7 +256,7 @@ private struct ForeignAccount: AccountRepository {
     ) async throws -> User { throw Self.error }
     func changePassword(from password: String, to newPassword: String) async throws { throw Self.error }
     func changeEmail(to email: String, password: String) async throws { throw Self.error }
-    func deleteAccount(password: String) async throws { throw Self.error }
+    func deleteAccount(password: String?) async throws { throw Self.error }
     func sessions() async throws -> [AccountSession] { throw Self.error }
     func availability(ofUsername username: String) async throws -> UsernameAvailability { throw Self.error }
     func claimUsername(_ username: String) async throws -> Account { throw Self.error }
