@@ -133,7 +133,7 @@ import Testing
     }
 
     @Test func `a mark before the first connection belongs to the token's user`() async throws {
-        server.notify("a")
+        server.notify("a", to: "bob")
         server.isThere(false)
         let (client, notifications) = Scene.notified(server, user: "bob")
         client.connect()
@@ -145,7 +145,7 @@ import Testing
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices["ana"]!.read } == [1])
+        #expect(server.state.withLock { $0.notices["bob"]!.read } == [1])
     }
 
     @Test func `a mark that cannot be stored is undone`() async throws {

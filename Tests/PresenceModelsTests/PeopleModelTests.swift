@@ -97,8 +97,8 @@ import Testing
         server.hold()
         stage.client.reconnectNow()
         await until { model.banner == "Connecting…" }
-        // The client requests a new token once.
-        for _ in 0..<2 { server.fail("connect", with: PresenceError(.unauthorized, "expired")) }
+        // The client gives up after the token that it had, and two new ones.
+        for _ in 0..<3 { server.fail("connect", with: PresenceError(.unauthorized, "expired")) }
         server.release()
         await until { model.banner == "You are not signed in. Please sign in again." }
         server.isStale = false

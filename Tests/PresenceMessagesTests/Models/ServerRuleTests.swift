@@ -18,7 +18,15 @@ import Testing
 
     /// Another user's view of a conversation.
     private func seen(_ id: String, by user: String = "ana") async throws -> ChatConversation {
-        try await PresenceMessenger(server.client(as: user)).conversation(id)
+        try await connected(user).conversation(id)
+    }
+
+    /// The messages of another user, whose client is connected.
+    private func connected(_ user: String) async -> PresenceMessenger {
+        let client = server.client(as: user)
+        client.connect()
+        for await state in client.connectionStates where state.isConnected { break }
+        return PresenceMessenger(client)
     }
 
     @discardableResult
@@ -175,7 +183,7 @@ import Testing
     @Test func `only the owner removes others, and ownership passes to the next member`() async throws {
         #expect(await code { try await messages.changeMembers(of: "g1", add: [], remove: ["cy"]) } == .forbidden)
         try await messages.changeMembers(of: "g1", add: ["dan"], remove: [])
-        try await PresenceMessenger(server.client(as: "bob")).leave("g1")
+        try await connected("bob").leave("g1")
         let group = try await seen("g1")
         #expect(group.participants == ["ana", "cy", "dan"] && group.owner == "ana")
         #expect(await code { try await seen("g1", by: "bob") } == .forbidden)
