@@ -6,8 +6,8 @@ extension PresenceAccount {
     @discardableResult
     public func signUp(
         email: String, password: String, displayName: String?, username: String?
-    ) async throws -> SignUpOutcome {
-        let email = EmailRule.trimmed(email)
+    ) async throws -> Account.SignUpOutcome {
+        let email = User.EmailRule.trimmed(email)
         if signUpAttempt?.email != email { signUpAttempt = (email, UUID().uuidString.lowercased()) }
         var members = credentials(email, password)
         members["idempotency"] = signUpAttempt.map { .text($0.id) }
@@ -15,18 +15,18 @@ extension PresenceAccount {
         if let username { members["username"] = .text(username) }
         let account = try await authenticate(.init("POST", "v1/accounts", members, isRepeatable: true))
         signUpAttempt = nil
-        return account.map(SignUpOutcome.signedIn) ?? .mailSent
+        return account.map(Account.SignUpOutcome.signedIn) ?? .mailSent
     }
 
     @discardableResult
     public func signIn(email: String, password: String) async throws -> Account {
-        try await signedIn("v1/sessions", credentials(EmailRule.trimmed(email), password))
+        try await signedIn("v1/sessions", credentials(User.EmailRule.trimmed(email), password))
     }
 
     /// Requests a mail with a code, and with a link, for ``signIn(email:code:displayName:)``. Also succeeds for addresses
     /// without an account, which get a mail only from a server with `accounts.mailCodeSignUp`.
     public func requestCode(email: String) async throws {
-        _ = try await server.send(.init("POST", "v1/signin/mail", ["email": .text(EmailRule.trimmed(email))]))
+        _ = try await server.send(.init("POST", "v1/signin/mail", ["email": .text(User.EmailRule.trimmed(email))]))
     }
 
     /// Signs in with the newest mail of ``requestCode(email:)``, for 10 minutes and once. A user who was signed in on this
@@ -38,7 +38,7 @@ extension PresenceAccount {
     /// - Throws: reason `invalidCredentials` for a wrong, used or expired code.
     @discardableResult
     public func signIn(email: String, code: String, displayName: String? = nil) async throws -> Account {
-        var members = credentials(EmailRule.trimmed(email))
+        var members = credentials(User.EmailRule.trimmed(email))
         members["mailCode"] = .text(code)
         if let displayName { members["displayName"] = .text(displayName) }
         return try await signedIn("v1/sessions", members)
@@ -65,8 +65,10 @@ extension PresenceAccount {
     ///   opened.
     /// - Throws: reasons `emailTaken`, `invalidEmail`, `weakPassword`; `alreadyUpgraded` if the user is no guest.
     @discardableResult
-    public func upgrade(email: String, password: String) async throws -> SignUpOutcome {
-        let members: [String: JSONMember] = ["email": .text(EmailRule.trimmed(email)), "password": .text(password)]
+    public func upgrade(email: String, password: String) async throws -> Account.SignUpOutcome {
+        let members: [String: JSONMember] = [
+            "email": .text(User.EmailRule.trimmed(email)), "password": .text(password),
+        ]
         let request = AccountServer.Request("POST", "v1/me/upgrade", members)
         let (body, asked) = try await authorized(request)
         let answer = try AccountServer.decode(Answer.Upgraded.self, from: body, of: request)
@@ -140,13 +142,13 @@ extension PresenceAccount {
 
     // MARK: Signing out
 
-    /// - ``SignOutScope/thisDevice``: signs out at once, even without a network; the server is notified when it can be
+    /// - ``Account/SignOutScope/thisDevice``: signs out at once, even without a network; the server is notified when it can be
     ///   reached, if necessary after a later launch. Throws only if the session cannot be removed from this device
     ///   (`storageFailed`).
     /// - It returns when the data of the clients of this account is deleted, also if no user was signed in and an earlier
     ///   process had left it.
     /// - Other scopes send the request first. If it fails, they throw and change nothing.
-    public func signOut(_ scope: SignOutScope) async throws {
+    public func signOut(_ scope: Account.SignOutScope) async throws {
         switch scope {
         case .thisDevice:
             try restore()
@@ -181,18 +183,18 @@ extension PresenceAccount {
     /// Ends the session, and returns when the user's data on this device is deleted.
     ///
     /// - Throws: if the session cannot be removed from the store; it then continues.
-    func end(_ reason: SignOutReason) async throws {
+    func end(_ reason: AuthState.SignOutReason) async throws {
         try remove(reason)
         await stateFeed.formerUserIsForgotten()
     }
 
-    private func remove(_ reason: SignOutReason) throws {
+    private func remove(_ reason: AuthState.SignOutReason) throws {
         try storing { try $0.clear() }
         decisions += 1
         forget(reason)
     }
 
-    func forget(_ reason: SignOutReason) {
+    func forget(_ reason: AuthState.SignOutReason) {
         isRestored = true
         generation += 1
         heardVersion = 0

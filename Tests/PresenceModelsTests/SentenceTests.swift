@@ -22,7 +22,7 @@ struct SentenceTests {
 
     @Test @MainActor func `rules, errors and models speak German in a German app`() {
         Sentence.Language.$ofTask.withValue(.german) {
-            #expect(DisplayNameRule.fault(in: "") == "Der Anzeigename darf nicht leer sein")
+            #expect(User.DisplayNameRule.fault(in: "") == "Der Anzeigename darf nicht leer sein")
             let error = PresenceError(.rateLimited, retryAfter: .seconds(5))
             #expect(error.localizedDescription == "Das ging zu schnell.")
             #expect(error.recoverySuggestion == "Bitte versuchen Sie es in 5 Sekunden erneut.")

@@ -118,10 +118,10 @@ import Testing
         let visibility = try await client.visibility()
         #expect(
             visibility
-                == MyVisibility(
+                == Me.Visibility(
                     presence: .contacts, lastSeen: .everyone, receipts: .nobody, findable: .contacts, contacts: ["bob"],
                     blocked: ["eve"]))
-        let own = MyAudiences(
+        let own = Me.Audiences(
             presence: .contacts, receipts: .nobody, findable: .contacts, contactsCount: 1, blockedCount: 1)
         for await me in client.meUpdates where me.visibility == own { break }
         let error = await #expect(throws: PresenceError.self) { try await client.setVisibility(receipts: .contacts) }

@@ -98,7 +98,7 @@ extension Account {
     }
 }
 
-extension AccountSession {
+extension Account.Session {
     init(_ answer: Answer.Sessions.Session) {
         self.init(
             id: answer.id, kind: answer.kind ?? "", name: answer.name, createdAt: answer.createdAt,

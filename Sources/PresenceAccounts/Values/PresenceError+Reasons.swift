@@ -22,7 +22,7 @@ extension PresenceError.Reason {
     public static let invalidEmail = Self(rawValue: "invalid_email")
     /// Too short, too common, or similar to the user's name; ``PresenceError/message`` has the rule.
     public static let weakPassword = Self(rawValue: "weak_password")
-    /// The name violates the rule (`UsernameRule`).
+    /// The name violates the rule (`User.UsernameRule`).
     public static let invalidUsername = Self(rawValue: "invalid_username")
     /// The name is reserved.
     public static let reservedUsername = Self(rawValue: "reserved_username")

@@ -17,7 +17,7 @@ import PresenceProtocol
 /// freshness, live or stale.
 ///
 /// Ids of users and conversations are strings of 1 to 128 bytes of printable ASCII without spaces
-/// (``PresenceID/isValid(_:)``). For any other string, calls throw ``PresenceError`` with the code `invalidID`, and
+/// (``isValidID(_:)``). For any other string, calls throw ``PresenceError`` with the code `invalidID`, and
 /// sequences yield one element with that problem and end.
 ///
 /// Methods that are not `async` return at once and take effect in the order of their calls, before any later call.

@@ -6,7 +6,7 @@ public final class MeModel {
     /// The latest value received by ``run()``.
     public private(set) var me = Me()
     /// Profile changes that are queued.
-    public private(set) var pending = PendingProfileChanges()
+    public private(set) var pending = ProfileChanges.Pending()
     /// Whether a choice is being sent.
     public var isSaving: Bool { saving > 0 }
     /// Whether a chosen status is queued until there is a connection. Others do not see it until the server has

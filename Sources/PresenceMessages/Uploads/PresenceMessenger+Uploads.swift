@@ -26,7 +26,7 @@ extension PresenceMessenger {
     private func upload(
         _ file: AttachmentFile, to conversation: String, progress: @escaping @Sendable (Double) -> Void
     ) async throws -> MessageAttachment {
-        guard PresenceID.isValid(conversation) else {
+        guard PresenceClient.isValidID(conversation) else {
             throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
         }
         try file.check()

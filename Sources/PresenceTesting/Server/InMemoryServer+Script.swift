@@ -74,7 +74,7 @@ extension Person {
     /// A user who is online.
     public static func online(
         _ user: String, name: String? = nil, status: PresenceStatus = .online, text: String? = nil,
-        devices: [DeviceKind] = [.phone]
+        devices: [Device.Kind] = [.phone]
     ) -> Person {
         Person(
             presence: PersonPresence(

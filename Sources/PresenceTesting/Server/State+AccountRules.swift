@@ -77,8 +77,8 @@ extension InMemoryServer.State {
     }
 
     func checked(_ email: String) throws(Refusal) -> String {
-        guard EmailRule.fault(in: email) == nil else { throw .invalid("email", "invalid_email") }
-        return EmailRule.trimmed(email).lowercased()
+        guard User.EmailRule.fault(in: email) == nil else { throw .invalid("email", "invalid_email") }
+        return User.EmailRule.trimmed(email).lowercased()
     }
 
     func checkFree(_ email: String) throws(Refusal) {
@@ -99,7 +99,7 @@ extension InMemoryServer.State {
     }
 
     func check(newPassword: String, _ field: String) throws(Refusal) {
-        if PasswordRule().fault(in: newPassword) != nil { throw .invalid(field, "weak_password") }
+        if User.PasswordRule().fault(in: newPassword) != nil { throw .invalid(field, "weak_password") }
     }
 
     func check(username: String, of user: String?) throws(Refusal) {
@@ -114,7 +114,7 @@ extension InMemoryServer.State {
     /// Why a name is not available; `nil` if it is.
     func availability(of username: String, for user: String?) -> String? {
         let name = username.lowercased()
-        if UsernameRule.fault(in: username) != nil { return "invalid" }
+        if User.UsernameRule.fault(in: username) != nil { return "invalid" }
         if ["admin", "root", "support"].contains(name) { return "reserved" }
         let owner = accounts.first { $0.value.username?.lowercased() == name }?.key
         return owner.map { $0 == user ? "yours" : "taken" }

@@ -40,13 +40,13 @@ extension InMemoryServer.State {
         switch line {
         case "POST /v1/accounts": return try signUp(asked)
         case "POST /v1/sessions":
-            let name = EmailRule.trimmed(asked["email"] as? String ?? "").lowercased()
+            let name = User.EmailRule.trimmed(asked["email"] as? String ?? "").lowercased()
             let found = accounts.first { $0.value.email == name || $0.value.username?.lowercased() == name }
             guard let found, found.value.password == asked["password"] as? String else { throw .invalidCredentials }
             return begin(found.key, asked)
         case "POST /v1/sessions/refresh": return try refresh(asked["refreshToken"] as? String ?? "")
         case "POST /v1/passwords/forgot":
-            let email = EmailRule.trimmed(asked["email"] as? String ?? "").lowercased()
+            let email = User.EmailRule.trimmed(asked["email"] as? String ?? "").lowercased()
             if let user = accounts.first(where: { $0.value.email == email })?.key { mail(email, user, isReset: true) }
             return .json([:], status: 202)
         case "POST /v1/passwords/reset":
@@ -149,12 +149,12 @@ extension InMemoryServer.State {
         let password = asked["password"] as? String ?? ""
         try check(newPassword: password, "password")
         let name = asked["displayName"] as? String
-        if let name, DisplayNameRule.fault(in: name) != nil { throw .invalid("displayName", nil) }
+        if let name, User.DisplayNameRule.fault(in: name) != nil { throw .invalid("displayName", nil) }
         if let id = asked["idempotency"] as? String, let user = signUps[id] { return begin(user, asked, 201) }
         let username = hidesExisting ? nil : asked["username"] as? String
         if let username { try check(username: username, of: nil) }
         guard try isFree(email) else { return .json([:], status: 202) }
-        let typed = DisplayNameRule.standard(for: EmailRule.trimmed(asked["email"] as? String ?? ""))
+        let typed = User.DisplayNameRule.standard(for: User.EmailRule.trimmed(asked["email"] as? String ?? ""))
         let user = addAccount("u-\(accounts.count + 1)", email, password, name ?? typed, username)
         if let id = asked["idempotency"] as? String { signUps[id] = user }
         mail(email, user, isReset: false)
@@ -168,7 +168,8 @@ extension InMemoryServer.State {
         accounts[user] = InMemoryServer.Registration(
             email: email, password: password, createdAt: tick(), version: nextVersion())
         apply(
-            .init(displayName: .set(name.map(DisplayNameRule.trimmed) ?? DisplayNameRule.standard(for: email))),
+            .init(
+                displayName: .set(name.map(User.DisplayNameRule.trimmed) ?? User.DisplayNameRule.standard(for: email))),
             to: UserID(user)!)
         if let username { set(username: username, of: user) }
         return user

@@ -105,7 +105,7 @@ import Testing
         #expect(model.errorMessage == "Password must be at least 8 characters." && signUps.isEmpty)
         model.password = "12345678"
         #expect(model.isValidPassword && model.errorMessage == nil)
-        let lenient = AuthModel(auth: auth, passwordRule: PasswordRule(minimumLength: 6))
+        let lenient = AuthModel(auth: auth, passwordRule: User.PasswordRule(minimumLength: 6))
         lenient.password = "12345"
         #expect(lenient.passwordError == "Password must be at least 6 characters.")
         lenient.password = "123456"
@@ -244,9 +244,9 @@ private struct ForeignAccount: AccountRepository {
     var currentAccount: Account? { nil }
     func signUp(
         email: String, password: String, displayName: String?, username: String?
-    ) async throws -> SignUpOutcome { throw Self.error }
+    ) async throws -> Account.SignUpOutcome { throw Self.error }
     func signIn(email: String, password: String) async throws -> Account { throw Self.error }
-    func signOut(_ scope: SignOutScope) async throws { throw Self.error }
+    func signOut(_ scope: Account.SignOutScope) async throws { throw Self.error }
     func resetPassword(email: String) async throws { throw Self.error }
     func resetPassword(token: String, newPassword: String) async throws { throw Self.error }
     func verifyEmail(token: String) async throws { throw Self.error }
@@ -257,8 +257,8 @@ private struct ForeignAccount: AccountRepository {
     func changePassword(from password: String, to newPassword: String) async throws { throw Self.error }
     func changeEmail(to email: String, password: String) async throws { throw Self.error }
     func deleteAccount(password: String?) async throws { throw Self.error }
-    func sessions() async throws -> [AccountSession] { throw Self.error }
-    func availability(ofUsername username: String) async throws -> UsernameAvailability { throw Self.error }
+    func sessions() async throws -> [Account.Session] { throw Self.error }
+    func availability(ofUsername username: String) async throws -> Account.UsernameAvailability { throw Self.error }
     func claimUsername(_ username: String) async throws -> Account { throw Self.error }
     func user(named username: String) async throws -> User? { throw Self.error }
     func releaseUsername() async throws { throw Self.error }

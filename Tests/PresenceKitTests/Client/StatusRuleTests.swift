@@ -27,10 +27,13 @@ import Testing
     }
 
     @Test func `the limits themselves are valid, and a text has at most 140 characters`() async throws {
-        for bound in [StatusRule.clearing.lowerBound, StatusRule.clearing.upperBound] {
-            try StatusRule.check(text: "lunch", clearAfter: bound)
+        for bound in [
+            PresenceKit.ChosenStatus.Rule.clearing.lowerBound, PresenceKit.ChosenStatus.Rule.clearing.upperBound,
+        ] {
+            try PresenceKit.ChosenStatus.Rule.check(text: "lunch", clearAfter: bound)
         }
-        try StatusRule.check(text: .set(String(repeating: "é", count: StatusRule.maximumCharacters)))
+        try PresenceKit.ChosenStatus.Rule.check(
+            text: .set(String(repeating: "é", count: PresenceKit.ChosenStatus.Rule.maximumCharacters)))
         let text = PresenceKit.Change<String>.set(String(repeating: "x", count: 141))
         let client = PresenceClient.scripted(ScriptedDialler())
         let error = await error { try await client.setStatus(.busy, text: text, clearAfter: nil) }

@@ -30,7 +30,7 @@ private final class AccountScreen {
             case .restoring: title = ""
             case .signedOut(.refused): title = "Please sign in again."
             case .signedOut: title = "Welcome"
-            case .signedIn(let account, let freshness): show(account.email, dimmed: !freshness.isLive)
+            case .signedIn(let account, let freshness): show(account.email ?? "Guest", dimmed: !freshness.isLive)
             }
         }
         // </snippet>

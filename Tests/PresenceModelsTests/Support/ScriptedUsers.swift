@@ -87,7 +87,7 @@ final class ScriptedUsers: UserRepository, ProfileRepository {
     @discardableResult
     private func make(_ changes: ProfileChanges) -> User {
         var user = state.withLock { $0.users[Self.me] } ?? User(id: Self.me, displayName: "")
-        if let name = changes.displayName.value { user.displayName = DisplayNameRule.trimmed(name) }
+        if let name = changes.displayName.value { user.displayName = User.DisplayNameRule.trimmed(name) }
         if changes.photoURL != .keep { user.profileImageURL = changes.photoURL.value }
         set(user)
         return user

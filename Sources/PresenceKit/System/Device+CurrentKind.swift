@@ -1,6 +1,6 @@
-extension DeviceKind {
+extension Device.Kind {
     /// The kind of this machine according to the system; `other` if unknown.
-    public static var current: DeviceKind {
+    public static var current: Device.Kind {
         #if targetEnvironment(macCatalyst)
             .desktop
         #elseif os(iOS)
