@@ -176,7 +176,8 @@ let package = Package(
         .target(name: "PresenceMessages", dependencies: ["PresenceAccounts", "PresenceKit"], swiftSettings: strict),
         // Fakes for an app's tests.
         .target(
-            name: "PresenceTesting", dependencies: ["PresenceAccounts", "PresenceKit", "PresenceMessages"],
+            name: "PresenceTesting",
+            dependencies: ["PresenceAccounts", "PresenceKit", "PresenceMessages", "PresenceProtocol"],
             swiftSettings: strict),
 
         // Commands.
@@ -325,7 +326,10 @@ let package = Package(
             swiftSettings: tests),
         .testTarget(
             name: "PresenceAccountsTests",
-            dependencies: ["PresenceAccounts", "PresenceTesting", "PresenceKit", "TestSupport", "session-writer"],
+            dependencies: [
+                "PresenceAccounts", "PresenceMessages", "PresenceTesting", "PresenceKit", "TestSupport",
+                "session-writer",
+            ],
             swiftSettings: tests),
         .testTarget(
             name: "PresenceMessagesTests",

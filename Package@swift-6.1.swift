@@ -31,7 +31,9 @@ let package = Package(
             ]),
         .target(name: "PresenceAccounts", dependencies: ["PresenceKit"]),
         .target(name: "PresenceMessages", dependencies: ["PresenceAccounts", "PresenceKit"]),
-        .target(name: "PresenceTesting", dependencies: ["PresenceAccounts", "PresenceKit", "PresenceMessages"]),
+        .target(
+            name: "PresenceTesting",
+            dependencies: ["PresenceAccounts", "PresenceKit", "PresenceMessages", "PresenceProtocol"]),
     ],
     swiftLanguageModes: [.v6]
 )

@@ -15,7 +15,7 @@ public protocol AccountRepository: ProfileRepository {
     /// Creates an account and signs in.
     ///
     /// A server with `accounts.hideExisting` does not reveal whether the address has an account, and does not sign the
-    /// user in: ``SignUpOutcome/mailSent``. A user who was signed in on this device stays signed in.
+    /// user in: ``Account/SignUpOutcome/mailSent``. A user who was signed in on this device stays signed in.
     ///
     /// - Parameters:
     ///   - displayName: by default the server uses the part of the e-mail before `@`.
@@ -24,7 +24,7 @@ public protocol AccountRepository: ProfileRepository {
     ///   `reservedUsername`.
     @discardableResult func signUp(
         email: String, password: String, displayName: String?, username: String?
-    ) async throws -> SignUpOutcome
+    ) async throws -> Account.SignUpOutcome
 
     /// Signs in. A user who was signed in on this device is signed out.
     ///
@@ -34,7 +34,7 @@ public protocol AccountRepository: ProfileRepository {
     @discardableResult func signIn(email: String, password: String) async throws -> Account
 
     /// Ends sessions.
-    func signOut(_ scope: SignOutScope) async throws
+    func signOut(_ scope: Account.SignOutScope) async throws
 
     /// Requests a mail for setting a new password. Also succeeds for addresses without an account.
     func resetPassword(email: String) async throws
@@ -73,14 +73,15 @@ public protocol AccountRepository: ProfileRepository {
     func changeEmail(to email: String, password: String) async throws
     /// Deletes the account with all its data, and signs out.
     ///
+    /// - Parameter password: `nil` for a guest, who has none.
     /// - Throws: reason `invalidCredentials`.
-    func deleteAccount(password: String) async throws
+    func deleteAccount(password: String?) async throws
 
     /// The user's sessions, one for each device.
-    func sessions() async throws -> [AccountSession]
+    func sessions() async throws -> [Account.Session]
 
     /// Whether a username can be claimed; needs no signed-in user.
-    func availability(ofUsername username: String) async throws -> UsernameAvailability
+    func availability(ofUsername username: String) async throws -> Account.UsernameAvailability
     /// Claims a username, and releases the former one.
     ///
     /// - Throws: reasons `usernameTaken`, `invalidUsername`, `reservedUsername`.
@@ -99,7 +100,7 @@ extension AccountRepository {
     /// Signs up without a username, and by default with the name that the server derives from the e-mail.
     @discardableResult public func signUp(
         email: String, password: String, displayName: String? = nil
-    ) async throws -> SignUpOutcome {
+    ) async throws -> Account.SignUpOutcome {
         try await signUp(email: email, password: password, displayName: displayName, username: nil)
     }
 

@@ -4,7 +4,7 @@ import PresenceKit
 // Passwords and e-mail addresses.
 extension PresenceAccount {
     public func resetPassword(email: String) async throws {
-        let email = EmailRule.trimmed(email)
+        let email = User.EmailRule.trimmed(email)
         _ = try await server.send(.init("POST", "v1/passwords/forgot", ["email": .text(email)]))
     }
 
@@ -33,12 +33,15 @@ extension PresenceAccount {
     }
 
     public func changeEmail(to email: String, password: String) async throws {
-        let members: [String: JSONMember] = ["password": .text(password), "email": .text(EmailRule.trimmed(email))]
+        let members: [String: JSONMember] = [
+            "password": .text(password), "email": .text(User.EmailRule.trimmed(email)),
+        ]
         _ = try await authorized(.init("POST", "v1/me/email", members))
     }
 
-    public func deleteAccount(password: String) async throws {
-        let asked = try await authorized(.init("DELETE", "v1/me", ["password": .text(password)])).asked
+    public func deleteAccount(password: String?) async throws {
+        let members = password.map { ["password": JSONMember.text($0)] } ?? [:]
+        let asked = try await authorized(.init("DELETE", "v1/me", members)).asked
         if asked.generation == generation { try await end(.accountDeleted) }
     }
 }

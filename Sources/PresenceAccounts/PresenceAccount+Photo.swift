@@ -23,7 +23,7 @@ extension PresenceAccount {
     }
 
     private func upload(_ picture: Data, progress: @escaping @Sendable (Int) -> Void) async throws -> Photo {
-        let type = try PhotoRule.checkedType(of: picture)
+        let type = try Photo.Rule.checkedType(of: picture)
         var request = AccountServer.Request("PUT", "v1/me/photo")
         request.body = picture
         request.contentType = type
@@ -41,7 +41,7 @@ extension PresenceAccount {
     }
 }
 
-extension PhotoRule {
+extension Photo.Rule {
     /// The media type of a picture that can be uploaded.
     ///
     /// - Throws: the server's error for any other.

@@ -47,24 +47,24 @@ extension PresenceAccount {
         return try await user(.init("PATCH", "v1/me", ["changes": .object(members)], isRepeatable: true))
     }
 
-    public func sessions() async throws -> [AccountSession] {
+    public func sessions() async throws -> [Account.Session] {
         let request = AccountServer.Request("GET", "v1/me/sessions", isRepeatable: true)
-        return try await response(to: request, as: Answer.Sessions.self).answer.sessions.map(AccountSession.init)
+        return try await response(to: request, as: Answer.Sessions.self).answer.sessions.map(Account.Session.init)
     }
 
-    public func availability(ofUsername username: String) async throws -> UsernameAvailability {
-        guard UsernameRule.fault(in: username) == nil else { return .invalid }
+    public func availability(ofUsername username: String) async throws -> Account.UsernameAvailability {
+        guard User.UsernameRule.fault(in: username) == nil else { return .invalid }
         let path = "v1/usernames/\(HTTPServer.escaped(username))"
         let request = AccountServer.Request("GET", path, isRepeatable: true)
         // A token is optional: it only distinguishes the user's own name.
         let token = try? await accessToken()
         let answer = try await server.send(request, token: token, as: Answer.Username.self)
         if answer.available { return .available }
-        return answer.reason.map(UsernameAvailability.init(rawValue:)) ?? .taken
+        return answer.reason.map(Account.UsernameAvailability.init(rawValue:)) ?? .taken
     }
 
     public func user(named username: String) async throws -> User? {
-        guard UsernameRule.fault(in: username) == nil else { return nil }
+        guard User.UsernameRule.fault(in: username) == nil else { return nil }
         let path = "v1/usernames/\(HTTPServer.escaped(username))/user"
         do {
             return User(try await response(to: .init("GET", path, isRepeatable: true), as: Answer.Found.self).answer)

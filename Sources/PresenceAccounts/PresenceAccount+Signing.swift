@@ -6,8 +6,8 @@ extension PresenceAccount {
     @discardableResult
     public func signUp(
         email: String, password: String, displayName: String?, username: String?
-    ) async throws -> SignUpOutcome {
-        let email = EmailRule.trimmed(email)
+    ) async throws -> Account.SignUpOutcome {
+        let email = User.EmailRule.trimmed(email)
         if signUpAttempt?.email != email { signUpAttempt = (email, UUID().uuidString.lowercased()) }
         var members = credentials(email, password)
         members["idempotency"] = signUpAttempt.map { .text($0.id) }
@@ -15,22 +15,83 @@ extension PresenceAccount {
         if let username { members["username"] = .text(username) }
         let account = try await authenticate(.init("POST", "v1/accounts", members, isRepeatable: true))
         signUpAttempt = nil
-        return account.map(SignUpOutcome.signedIn) ?? .mailSent
+        return account.map(Account.SignUpOutcome.signedIn) ?? .mailSent
     }
 
     @discardableResult
     public func signIn(email: String, password: String) async throws -> Account {
-        let request = AccountServer.Request("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password))
-        guard let account = try await authenticate(request) else {
-            throw PresenceError.account(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
-        }
-        return account
+        try await signedIn("v1/sessions", credentials(User.EmailRule.trimmed(email), password))
     }
 
-    private func credentials(_ email: String, _ password: String) -> [String: JSONMember] {
+    /// Requests a mail with a code, and with a link, for ``signIn(email:code:displayName:)``. Also succeeds for addresses
+    /// without an account, which get a mail only from a server with `accounts.mailCodeSignUp`.
+    public func requestCode(email: String) async throws {
+        _ = try await server.send(.init("POST", "v1/signin/mail", ["email": .text(User.EmailRule.trimmed(email))]))
+    }
+
+    /// Signs in with the newest mail of ``requestCode(email:)``, for 10 minutes and once. A user who was signed in on this
+    /// device is signed out.
+    ///
+    /// - Parameters:
+    ///   - code: the six digits of the mail, or the token of its link (`signin#email=…&token=…`).
+    ///   - displayName: the name of a new user, if the server creates one (`accounts.mailCodeSignUp`).
+    /// - Throws: reason `invalidCredentials` for a wrong, used or expired code.
+    @discardableResult
+    public func signIn(email: String, code: String, displayName: String? = nil) async throws -> Account {
+        var members = credentials(User.EmailRule.trimmed(email))
+        members["mailCode"] = .text(code)
+        if let displayName { members["displayName"] = .text(displayName) }
+        return try await signedIn("v1/sessions", members)
+    }
+
+    /// Creates an account without an address and a password, and signs in. It lasts as long as this session: who signs out
+    /// cannot come back, unless ``upgrade(email:password:)`` was called. The server deletes guests who are not used for
+    /// 30 days (`accounts.guests.keepFor`).
+    ///
+    /// - Parameter displayName: `Guest` by default.
+    /// - Throws: reason `guestsOff` on a server without guests.
+    @discardableResult
+    public func signInAsGuest(displayName: String? = nil) async throws -> Account {
+        var members = credentials()
+        members["guest"] = .flag(true)
+        if let displayName { members["displayName"] = .text(displayName) }
+        return try await signedIn("v1/accounts", members)
+    }
+
+    /// Gives the signed-in guest an address and a password. User, conversations and sessions stay. A mail confirms the
+    /// address, as after a sign-up.
+    ///
+    /// - Returns: `mailSent` from a server with `accounts.hideExisting`: address and password count when the mailed link is
+    ///   opened.
+    /// - Throws: reasons `emailTaken`, `invalidEmail`, `weakPassword`; `alreadyUpgraded` if the user is no guest.
+    @discardableResult
+    public func upgrade(email: String, password: String) async throws -> Account.SignUpOutcome {
+        let members: [String: JSONMember] = [
+            "email": .text(User.EmailRule.trimmed(email)), "password": .text(password),
+        ]
+        let request = AccountServer.Request("POST", "v1/me/upgrade", members)
+        let (body, asked) = try await authorized(request)
+        let answer = try AccountServer.decode(Answer.Upgraded.self, from: body, of: request)
+        guard let account = answer.account else { return .mailSent }
+        let upgraded = Account(Answer.Me(account: account, profile: answer.profile))
+        hold(upgraded, of: asked)
+        return .signedIn(upgraded)
+    }
+
+    private func credentials(_ email: String? = nil, _ password: String? = nil) -> [String: JSONMember] {
         var device: [String: JSONMember] = ["kind": .text(self.device.kind.rawValue)]
         if let name = self.device.name { device["name"] = .text(name) }
-        return ["email": .text(email), "password": .text(password), "device": .object(device)]
+        var members: [String: JSONMember] = ["device": .object(device)]
+        members["email"] = email.map { .text($0) }
+        members["password"] = password.map { .text($0) }
+        return members
+    }
+
+    private func signedIn(_ path: String, _ members: [String: JSONMember]) async throws -> Account {
+        guard let account = try await authenticate(.init("POST", path, members)) else {
+            throw PresenceError.account(.notAnAnswer, "to POST \(path)", outcomeUnknown: true)
+        }
+        return account
     }
 
     /// - Returns: `nil` for a response that does not sign the user in.
@@ -81,13 +142,13 @@ extension PresenceAccount {
 
     // MARK: Signing out
 
-    /// - ``SignOutScope/thisDevice``: signs out at once, even without a network; the server is notified when it can be
+    /// - ``Account/SignOutScope/thisDevice``: signs out at once, even without a network; the server is notified when it can be
     ///   reached, if necessary after a later launch. Throws only if the session cannot be removed from this device
     ///   (`storageFailed`).
     /// - It returns when the data of the clients of this account is deleted, also if no user was signed in and an earlier
     ///   process had left it.
     /// - Other scopes send the request first. If it fails, they throw and change nothing.
-    public func signOut(_ scope: SignOutScope) async throws {
+    public func signOut(_ scope: Account.SignOutScope) async throws {
         switch scope {
         case .thisDevice:
             try restore()
@@ -122,18 +183,18 @@ extension PresenceAccount {
     /// Ends the session, and returns when the user's data on this device is deleted.
     ///
     /// - Throws: if the session cannot be removed from the store; it then continues.
-    func end(_ reason: SignOutReason) async throws {
+    func end(_ reason: AuthState.SignOutReason) async throws {
         try remove(reason)
         await stateFeed.formerUserIsForgotten()
     }
 
-    private func remove(_ reason: SignOutReason) throws {
+    private func remove(_ reason: AuthState.SignOutReason) throws {
         try storing { try $0.clear() }
         decisions += 1
         forget(reason)
     }
 
-    func forget(_ reason: SignOutReason) {
+    func forget(_ reason: AuthState.SignOutReason) {
         isRestored = true
         generation += 1
         heardVersion = 0

@@ -19,7 +19,7 @@ extension PresenceMessenger {
     ///   ``refusedChanges``.
     @discardableResult
     public func edit(_ message: Message, text: String) async throws -> Message {
-        try MessageRule.check(text: text, attachments: message.attachments)
+        try Message.Rule.check(text: text, attachments: message.attachments)
         return try await change(message, .edit(message: message.id, text: text))
     }
 
@@ -49,11 +49,11 @@ extension PresenceMessenger {
     /// Mutes a conversation for a time from now, or until it is unmuted. It is queued like ``edit(_:text:)``, and
     /// returns like that.
     ///
-    /// - Parameter duration: at most ``MessageRule/maximumMuting``, 366 days; `nil`: until ``unmute(_:)``.
+    /// - Parameter duration: at most ``Message/Rule/maximumMuting``, 366 days; `nil`: until ``unmute(_:)``.
     /// - Throws: `validationFailed` with the field `muteFor`; `forbidden` if the user is not in the conversation;
     ///   otherwise as ``edit(_:text:)``.
     public func mute(_ conversation: String, for duration: Duration? = nil) async throws {
-        if let duration { try MessageRule.check(muting: duration) }
+        if let duration { try Message.Rule.check(muting: duration) }
         let until = duration.map { Date() + $0 / .seconds(1) }
         _ = try await make(.mute(until: until), in: conversation)
     }
@@ -95,7 +95,7 @@ extension PresenceMessenger {
     private func make(
         _ kind: MessageChange.Kind, in conversation: String
     ) async throws -> (MessageChange, made: Wire.Message?) {
-        guard PresenceID.isValid(conversation) else {
+        guard PresenceClient.isValidID(conversation) else {
             throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
         }
         let change = MessageChange(conversationId: conversation, user: try await ownUser(), kind: kind)

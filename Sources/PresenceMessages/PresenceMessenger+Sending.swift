@@ -29,9 +29,9 @@ extension PresenceMessenger {
     /// Sends a message made by the app. A message whose `id` is already in the outbox is not sent again.
     @discardableResult
     public func send(_ message: Message) async throws -> Message {
-        try MessageRule.check(
+        try Message.Rule.check(
             text: message.text, attachments: message.attachments, priorityReason: message.priorityReason)
-        for id in [message.id, message.conversationId] where !PresenceID.isValid(id) {
+        for id in [message.id, message.conversationId] where !PresenceClient.isValidID(id) {
             throw PresenceError(.invalidID, "not an id: \(id.debugDescription)")
         }
         guard message.id.utf8.count <= 64 else {

@@ -9,7 +9,7 @@ enum Place: Hashable, Sendable {
     case group([String], name: String?)
 
     init(users: [String], name: String?, conversation: String?, lists: Bool) throws(Failure) {
-        for id in users + [conversation].compactMap(\.self) where !PresenceID.isValid(id) {
+        for id in users + [conversation].compactMap(\.self) where !PresenceClient.isValidID(id) {
             throw Failure(.usage, "\"\(Label(id).text)\" is not an id: 1 to 128 ASCII characters without space")
         }
         switch (lists, conversation, users.count) {

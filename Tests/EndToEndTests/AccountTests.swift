@@ -145,3 +145,99 @@ import Testing
         }
     }
 }
+
+/// Users without a password, on a server with guests and codes by mail.
+@Suite(
+    .sharedServer([
+        "accounts.enabled": "true", "accounts.guests.enabled": "true", "accounts.mailCodeSignUp": "true",
+    ])) struct PasswordlessTests
+{
+    private let server = SharedServer.current!
+    private static let password = "correct horse battery"
+
+    private func device(_ store: any TokenStore = FakeTokenStore()) -> PresenceAccount {
+        var configuration = PresenceAccount.Configuration()
+        configuration.requestTimeout = Patience.limit
+        return PresenceAccount(
+            url: URL(string: "http://127.0.0.1:\(server.port)")!, store: store, configuration: configuration)
+    }
+
+    @Test func `a guest is one after a launch, and keeps user, name and sessions through the upgrade`() async throws {
+        let store = FakeTokenStore()
+        let phone = device(store)
+        let guest = try await phone.signInAsGuest(displayName: "Gast")
+        #expect(guest.isGuest && guest.email == nil && guest.username == nil)
+        #expect(try await phone.currentUser().displayName == "Gast")
+        let launched = device(store)
+        let states = Sightings(launched.states)
+        try await states.until("the launch") { $0.account?.isGuest == true && $0.account?.id == guest.id }
+        let client = PresenceClient(account: launched)
+        client.connect()
+        for await me in client.meUpdates where me.user == guest.id { break }
+
+        let taken = device()
+        try await taken.signUp(email: "taken.guest@example.org", password: Self.password)
+        let error = await #expect(throws: PresenceError.self) {
+            try await launched.upgrade(email: "taken.guest@example.org", password: Self.password)
+        }
+        #expect(error?.code == .conflict && error?.reason == .emailTaken)
+        #expect(await launched.currentAccount?.isGuest == true)
+
+        let outcome = try await launched.upgrade(email: " Guest.no.more@example.org", password: Self.password)
+        #expect(outcome.account?.email == "guest.no.more@example.org" && outcome.account?.id == guest.id)
+        #expect(await launched.currentAccount == outcome.account && store.session?.account.isGuest == false)
+        #expect(outcome.account?.displayName == "Gast")
+        let again = await #expect(throws: PresenceError.self) {
+            try await launched.upgrade(email: "another@example.org", password: Self.password)
+        }
+        #expect(again?.reason == .alreadyUpgraded)
+        #expect(
+            try await device().signIn(email: "guest.no.more@example.org", password: Self.password).id == guest.id)
+    }
+
+    @Test func `a guest has no password to change, and is deleted without one`() async throws {
+        let account = device()
+        let guest = try await account.signInAsGuest()
+        #expect(try await account.currentUser().displayName == "Guest")
+        let error = await #expect(throws: PresenceError.self) {
+            try await account.changePassword(from: "", to: Self.password)
+        }
+        #expect(error?.code == .conflict && error?.reason == .noPassword)
+        try await account.deleteAccount(password: nil)
+        #expect(await account.currentAccount == nil)
+        #expect(try await server.client("guest-watcher").person(guest.id) == nil)
+    }
+
+    @Test func `the code of a mail signs a new user up and an existing one in, once`() async throws {
+        let email = "by.mail@example.org"
+        let (phone, laptop) = (device(), device())
+        try await phone.requestCode(email: email)
+        let first = try await Patience.wait(for: "the mail") { try await self.code(of: email, after: nil) }
+        let wrong = await #expect(throws: PresenceError.self) {
+            try await phone.signIn(email: email, code: first == "000000" ? "000001" : "000000")
+        }
+        #expect(wrong?.reason == .invalidCredentials)
+        let account = try await phone.signIn(email: email, code: first, displayName: "Mel")
+        #expect(account.email == email && account.emailVerified && !account.isGuest)
+        #expect(try await phone.currentUser().displayName == "Mel")
+        let used = await #expect(throws: PresenceError.self) { try await laptop.signIn(email: email, code: first) }
+        #expect(used?.reason == .invalidCredentials)
+
+        try await laptop.requestCode(email: email)
+        let second = try await Patience.wait(for: "the second mail") {
+            try await self.code(of: email, after: first)
+        }
+        let known = try await laptop.signIn(email: email, code: "\(second.prefix(3)) \(second.suffix(3))")
+        #expect(known.id == account.id)
+    }
+
+    /// The newest code in the outbox that differs from an earlier one, as soon as it is there.
+    private func code(of email: String, after earlier: String?) async throws -> String {
+        while true {
+            let mails = try await Presenced.run(["mail", "--data-dir", server.directory.path]).output
+                .joined(separator: "\n")
+            let codes = mails.matches(of: /signs you in:\s+(\d{6})\s/).map { String($0.1) }
+            if let code = codes.first(where: { $0 != earlier }) { return code }
+        }
+    }
+}

@@ -29,11 +29,11 @@ import Testing
         let id = try await ana.directConversation(with: "long-bob-\(index)").id
         let seen = Sightings(bob.messages(in: id))
         let address = "https://example.org/" + String(repeating: "a", count: 2_028)
-        let attachments = (0..<MessageRule.maximumAttachments).map {
+        let attachments = (0..<Message.Rule.maximumAttachments).map {
             MessageAttachment(
                 id: "\($0)", type: .image, url: address, thumbnailURL: address, sizeBytes: 9_007_199_254_740_991)
         }
-        let reason = String(repeating: "😀", count: MessageRule.maximumReasonCharacters)
+        let reason = String(repeating: "😀", count: Message.Rule.maximumReasonCharacters)
         let sent = try await ana.send(text, in: id, attachments: attachments, priorityReason: reason)
         let whole = try await seen.until("the message") { $0.last?.id == sent.id }
         #expect(whole.last?.text == text && whole.last?.attachments == attachments)
@@ -60,7 +60,7 @@ import Testing
         let id = try await messages[0].createGroup(with: Array(users.dropFirst()), name: "Long").id
         let seen = messages.dropFirst().prefix(5).map { Sightings($0.messages(in: id)) }
         let address = "https://example.org/" + String(repeating: "%2F", count: 676)
-        let attachments = (0..<MessageRule.maximumAttachments).map {
+        let attachments = (0..<Message.Rule.maximumAttachments).map {
             MessageAttachment(id: "\($0)", type: .file, url: address, thumbnailURL: address, sizeBytes: 0)
         }
         for number in 1...5 {

@@ -5,23 +5,23 @@ import Testing
 /// REQUIREMENTS 000 and 001: rules and their texts.
 @Suite struct RuleTests {
     @Test func `a display name has 1 to 50 characters after trimming`() {
-        #expect(DisplayNameRule.fault(in: "") == "Display name cannot be empty")
-        #expect(DisplayNameRule.fault(in: " \n ") == "Display name cannot be empty")
+        #expect(User.DisplayNameRule.fault(in: "") == "Display name cannot be empty")
+        #expect(User.DisplayNameRule.fault(in: " \n ") == "Display name cannot be empty")
         let most = String(repeating: "é", count: 50)
-        #expect(DisplayNameRule.fault(in: " \(most) ") == nil)
-        #expect(DisplayNameRule.fault(in: most + "x") == "Display name must be 50 characters or less")
-        #expect(DisplayNameRule.trimmed("  Ana ") == "Ana")
+        #expect(User.DisplayNameRule.fault(in: " \(most) ") == nil)
+        #expect(User.DisplayNameRule.fault(in: most + "x") == "Display name must be 50 characters or less")
+        #expect(User.DisplayNameRule.trimmed("  Ana ") == "Ana")
     }
 
     @Test func `the default name is the part of the e-mail before the at sign`() {
-        #expect(DisplayNameRule.standard(for: "ana.b@example.org") == "ana.b")
-        for email in [nil, "", "@example.org", "  @x"] { #expect(DisplayNameRule.standard(for: email) == "User") }
-        #expect(DisplayNameRule.standard(for: String(repeating: "a", count: 60) + "@x").count == 50)
+        #expect(User.DisplayNameRule.standard(for: "ana.b@example.org") == "ana.b")
+        for email in [nil, "", "@example.org", "  @x"] { #expect(User.DisplayNameRule.standard(for: email) == "User") }
+        #expect(User.DisplayNameRule.standard(for: String(repeating: "a", count: 60) + "@x").count == 50)
     }
 
     @Test(arguments: ["abc", "a.b_c", "ANA", "123", String(repeating: "x", count: 30)])
     func `a username is 3 to 30 letters, digits, periods and underscores`(name: String) {
-        #expect(UsernameRule.fault(in: name) == nil)
+        #expect(User.UsernameRule.fault(in: name) == nil)
     }
 
     @Test(arguments: [
@@ -29,16 +29,16 @@ import Testing
     ])
     func `any other name is rejected, with the rule`(name: String) {
         #expect(
-            UsernameRule.fault(in: name)
+            User.UsernameRule.fault(in: name)
                 == "Invalid username format. Use 3-30 characters, letters, numbers, periods, and underscores.")
     }
 
     @Test func `a picture is a JPEG or PNG of 5 MiB at most`() {
         let png = Data([0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A])
-        #expect(PhotoRule.fault(in: png) == nil)
-        #expect(PhotoRule.fault(in: Data([0xFF, 0xD8, 0xFF]) + Data(count: (5 << 20) - 3)) == nil)
-        #expect(PhotoRule.fault(in: png + Data(count: 5 << 20)) == "Image is too large. Maximum size is 5MB.")
-        for other in [Data(), Data("GIF89a".utf8)] { #expect(PhotoRule.fault(in: other) == "Failed to process image") }
+        #expect(Photo.Rule.fault(in: png) == nil)
+        #expect(Photo.Rule.fault(in: Data([0xFF, 0xD8, 0xFF]) + Data(count: (5 << 20) - 3)) == nil)
+        #expect(Photo.Rule.fault(in: png + Data(count: 5 << 20)) == "Image is too large. Maximum size is 5MB.")
+        for other in [Data(), Data("GIF89a".utf8)] { #expect(Photo.Rule.fault(in: other) == "Failed to process image") }
     }
 
     @Test func `errors are told in plain language, and what to do about them`() {

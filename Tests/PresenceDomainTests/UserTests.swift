@@ -31,7 +31,7 @@ import Testing
             #expect(try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value)) == value)
         }
         let url = URL(string: "https://example.org/j.jpg")!
-        try comesBack(UserState(user: Self.full, isStale: true))
+        try comesBack(User.State(user: Self.full, isStale: true))
         try comesBack(Users([Self.full], missing: ["u2"], isStale: true))
         for update in [ProfileUpdate.saved(Self.full), .queued] { try comesBack(update) }
         try comesBack(Photo(url: url, thumbnailURL: nil))

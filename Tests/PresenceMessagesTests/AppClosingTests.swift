@@ -1,12 +1,12 @@
 import EventLoops
 import Foundation
-import PresenceTesting
 import TestSupport
 import Testing
 
 @testable import PresenceAccounts
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// A closed app ends.
 @Suite(.timeLimit(.minutes(1))) struct AppClosingTests {

@@ -1,16 +1,16 @@
 import Foundation
-import PresenceTesting
 import TestSupport
 import Testing
 
 @testable import PresenceAccounts
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// An app's account, client, messages and notifications live as one.
 @Suite(.timeLimit(.minutes(1))) struct AppTests {
     private let scene = AppScene()
-    private var server: MessageServer { scene.server }
+    private var server: InMemoryServer { scene.server }
     private var sessions: FakeTokenStore { scene.sessions }
 
     private func app(_ storage: Storage = .memory()) -> PresenceApp { scene.app(storage) }

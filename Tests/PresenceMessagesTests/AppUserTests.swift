@@ -1,17 +1,17 @@
 import EventLoops
 import Foundation
-import PresenceTesting
 import TestSupport
 import Testing
 
 @testable import PresenceAccounts
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// A former user leaves nothing to the next one: neither data nor requests.
 @Suite(.timeLimit(.minutes(1))) struct AppUserTests {
     private let scene = AppScene()
-    private var server: MessageServer { scene.server }
+    private var server: InMemoryServer { scene.server }
     private var sessions: FakeTokenStore { scene.sessions }
 
     private func app(_ storage: Storage = .memory()) -> PresenceApp { scene.app(storage) }
@@ -78,7 +78,7 @@ import Testing
     }
 
     @Test func `a request that reaches the client after a change of users is not sent as the next user`() async throws {
-        let scene = AppScene(MessageServer(["c1": ["ana", "eve"]]))
+        let scene = AppScene(InMemoryServer.with(["c1": ["ana", "eve"]]))
         let (app, server) = (scene.app(), scene.server)
         try await signIn("ana", app)
         await states(app) { $0 == .live }

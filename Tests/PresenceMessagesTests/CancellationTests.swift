@@ -1,23 +1,23 @@
 import Foundation
-import PresenceTesting
 import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// A call whose task is cancelled throws `CancellationError`, and a model shows no error for it.
 @Suite(.timeLimit(.minutes(1))) struct CancellationTests {
     private let scene = Scene()
-    private var server: MessageServer { scene.server }
+    private var server: InMemoryServer { scene.server }
 
     /// Starts a call whose request the server does not answer, and cancels it.
     private func cancelling<Value: Sendable>(
         _ type: String, _ body: @escaping @Sendable () async throws -> Value
     ) async -> Result<Value, any Error> {
-        let count = server.asked(type).count
+        let count = server.requests(type).count
         server.cut(type, .silence)
         let task = Task { try await body() }
-        while server.asked(type).count == count { await Task.yield() }
+        while server.requests(type).count == count { await Task.yield() }
         task.cancel()
         return await task.result
     }
@@ -56,7 +56,7 @@ import Testing
 
     @Test func `a page of notifications throws CancellationError`() async {
         for number in 1...60 { server.notify("\(number)") }
-        server.state.withLock { $0.notices.seen = 60 }
+        server.state.withLock { $0.notices["ana"]!.seen = 60 }
         let notifications = PresenceNotifications(scene.client, clock: scene.clock)
         var loop = notifications.inbox.makeAsyncIterator()
         await loop.reaches { $0.notifications.count == 50 }

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// Edits, deletions and settings: stored first, sent in order with the messages, made once.
 @Suite(.timeLimit(.minutes(1))) struct ChangeTests {
@@ -96,8 +97,8 @@ import Testing
             ])
     }
 
-    @Test(arguments: [MessageServer.Cut.before, .after])
-    func `a lost connection during a change neither loses nor repeats it`(cut: MessageServer.Cut) async throws {
+    @Test(arguments: [InMemoryServer.Cut.before, .after])
+    func `a lost connection during a change neither loses nor repeats it`(cut: InMemoryServer.Cut) async throws {
         let scene = Scene()
         await scene.connected()
         let messages = try await sent(scene, "one")
@@ -118,7 +119,7 @@ import Testing
 
     @Test func `a later rejection is reported, after a launch too, and can be retried or discarded`() async throws {
         let directory = try TemporaryDirectory()
-        let server = MessageServer()
+        let server = InMemoryServer.with()
         do {
             let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)))
             await scene.connected()
@@ -161,7 +162,7 @@ import Testing
         #expect(shown.text == "two" && scene.server.texts(in: "c1") == ["one"])
         await scene.clock.sleepers(1)
         let later = try await scene.messages.edit(messages[0], text: "three")
-        #expect(later.text == "three" && scene.server.asked("editMessage").count == 1, "nor a later one")
+        #expect(later.text == "three" && scene.server.requests("editMessage").count == 1, "nor a later one")
         scene.clock.advance(by: .seconds(5))
         _ = try await scene.messages.waiting.until { $0 == 0 }
         #expect(scene.server.texts(in: "c1") == ["three"])
@@ -219,7 +220,7 @@ import Testing
             .change(MessageChange(conversationId: "c1", user: "ana", kind: .mute(until: end))))
         await scene.messages.pump("c1")
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        let asked = scene.server.asked("conversationSettings").compactMap { $0["muteFor"] as? Int }
+        let asked = scene.server.requests("conversationSettings").compactMap { $0["muteFor"] as? Int }
         #expect(asked.count == 2 && asked[1] == 366 * 86_400_000)
     }
 
@@ -232,7 +233,7 @@ import Testing
         #expect(refused?.code == .signedOut)
         scene.server.cut("editMessage", .silence)
         let edit = Task { try await scene.messages.edit(messages[0], text: "two") }
-        while scene.server.asked("editMessage").isEmpty { await Task.yield() }
+        while scene.server.requests("editMessage").isEmpty { await Task.yield() }
         await scene.client.signOut()
         let error = await #expect(throws: PresenceError.self) { try await edit.value }
         #expect(error?.code == .signedOut)

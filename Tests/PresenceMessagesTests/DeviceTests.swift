@@ -1,10 +1,10 @@
 import EventLoops
 import Foundation
-import PresenceTesting
 import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// The registration of this device for pushes, with a fake HTTP transport.
 @Suite(.timeLimit(.minutes(1))) struct DeviceTests {

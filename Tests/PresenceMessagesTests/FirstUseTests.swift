@@ -4,6 +4,7 @@ import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// Writing is a use of the client like any other: the client connects by itself.
 @Suite(.timeLimit(.minutes(1))) struct FirstUseTests {
@@ -11,9 +12,9 @@ import Testing
         "send", "editMessage", "deleteMessage", "conversationSettings", "mark", "markNotifications",
     ])
     func `a process that only writes connects by itself`(type: String) async throws {
-        let server = MessageServer()
+        let server = InMemoryServer.with()
         server.write("theirs")
-        _ = server.state.withLock { MessageServer.store(["id": "m", "text": "mine"], from: "ana", in: "c1", &$0) }
+        _ = server.change { $0.store(["id": "m", "text": "mine"], from: "ana", in: "c1") }
         server.notify("news")
         // The data of an earlier process contains the owner of the storage.
         let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
@@ -29,7 +30,7 @@ import Testing
         case "mark": await scene.messages.markRead(in: "c1", upTo: 1)
         default: try await notifications.archive([UserNotification(id: "n1", sequence: 1, kind: "k", title: "t")])
         }
-        while server.asked(type).isEmpty { await Task.yield() }
+        while server.requests(type).isEmpty { await Task.yield() }
         while try await !storage.writes.load().writes.isEmpty { await Task.yield() }
     }
 

@@ -4,11 +4,12 @@ import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// The elements of a loop over a conversation's messages.
 @Suite(.timeLimit(.minutes(1))) struct FollowingTests {
     private let scene = Scene()
-    private var server: MessageServer { scene.server }
+    private var server: InMemoryServer { scene.server }
 
     private func texts(_ list: MessageList) -> [String] { list.map(\.text) }
 
@@ -92,7 +93,7 @@ import Testing
             let list = await loop.reaches { $0.count == 10 + 20 * round && $0[2].text == "edited \(round)" }
             #expect(list?.map(\.sequence) == (1...Int64(10 + 20 * round)).map { $0 })
         }
-        let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }
+        let cursors = server.requests("subscribe").compactMap { $0["conversations"] as? [InMemoryServer.Object] }
             .flatMap { $0 }.filter { $0["id"] as? String == "c1" && $0["after"] != nil }
         #expect(cursors.count >= 4 && cursors.allSatisfy { $0["messagesVersion"] != nil })
     }
@@ -147,7 +148,7 @@ import Testing
         var loop = scene.messages.messages(in: "g1").makeAsyncIterator()
         #expect(await loop.next()?.isEmpty == true)
         while await scene.messages.problem(in: "g1") == nil { await Task.yield() }
-        server.state.withLock { $0.talks["g1"] = MessageServer.Talk(members: ["ana", "bob"]) }
+        server.state.withLock { $0.talks["g1"] = InMemoryServer.Talk(members: ["ana", "bob"]) }
         server.write("hello", in: "g1")
         await loop.reaches { texts($0) == ["hello"] }
         #expect(await scene.messages.problem(in: "g1") == nil)
@@ -159,8 +160,8 @@ import Testing
         await loop.reaches { texts($0) == ["one"] }
         var list = scene.messages.conversationList.makeAsyncIterator()
         await list.reaches { $0.count == 1 }
-        server.state.withLock { for peer in $0.peers.keys { $0.peers[peer]!.follows = [] } }
-        let removal: MessageServer.Object = ["id": "c1", "version": 1_500, "removed": true]
+        server.state.withLock { for peer in $0.peers.keys { $0.peers[peer]!.follows = [:] } }
+        let removal: InMemoryServer.Object = ["id": "c1", "version": 1_500, "removed": true]
         server.publish(["type": "conversation", "conversation": removal, "at": 1])
         await list.reaches { $0.isEmpty }
         #expect(await scene.messages.problem(in: "c1")?.code == .forbidden)
@@ -178,7 +179,7 @@ import Testing
         await scene.messages.markRead(in: "c1")
         await list.reaches { $0.first?.unreadCount == 0 }
         await loop.reaches { $0.first?.status == .read }
-        while server.asked("mark").last?["read"] as? Int != 1 { await Task.yield() }
+        while server.requests("mark").last?["read"] as? Int != 1 { await Task.yield() }
     }
 
     @Test func `a status that is told moves the mark, and never back`() async throws {
@@ -192,7 +193,7 @@ import Testing
         await scene.messages.updateStatus(of: messages[2], to: .sent)
         await scene.messages.updateStatus(of: messages[2], to: .read)
         await loop.reaches { $0.allSatisfy { $0.status == .read } }
-        while !server.asked("mark").contains(where: { $0["read"] as? Int == 3 }) { await Task.yield() }
+        while !server.requests("mark").contains(where: { $0["read"] as? Int == 3 }) { await Task.yield() }
         let reads = server.state.withLock { $0.talks["c1"]!.reads["ana"] }
         #expect(reads == 3)
     }
@@ -206,22 +207,22 @@ import Testing
         server.publish(["type": "messagesReset", "conversation": "c1"])
         let list = await loop.reaches { $0.first?.text == "12" }
         #expect(list.map(texts) == (12...61).map { "\($0)" })
-        let cursors = server.asked("subscribe").compactMap { $0["conversations"] as? [MessageServer.Object] }
+        let cursors = server.requests("subscribe").compactMap { $0["conversations"] as? [InMemoryServer.Object] }
             .flatMap { $0 }.filter { $0["id"] as? String == "c1" }
         #expect(cursors.count == 2 && cursors.allSatisfy { $0["after"] == nil }, "anew, and not from a cursor")
     }
 
     @Test func `an empty list is yielded once it is known to be empty, not before`() async throws {
-        let scene = Scene(MessageServer([:]))
+        let scene = Scene(InMemoryServer.with([:]))
         scene.server.isThere(false)
         var list = scene.messages.conversationList.makeAsyncIterator()
         let known = Task { await list.next() }
         for _ in 0..<100 { await Task.yield() }
-        #expect(scene.server.asked("subscribe").isEmpty)
+        #expect(scene.server.requests("subscribe").isEmpty)
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         #expect(await known.value == [])
-        #expect(scene.server.asked("subscribe").count == 1)
+        #expect(scene.server.requests("subscribe").count == 1)
     }
 
     @Test func `a message of one's own is sent, delivered and read as the others are`() async throws {

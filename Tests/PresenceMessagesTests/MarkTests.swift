@@ -4,10 +4,11 @@ import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// Marks made without a connection: the furthest of each kind is stored until the server has it.
 @Suite(.timeLimit(.minutes(1))) struct MarkTests {
-    private let server = MessageServer()
+    private let server = InMemoryServer.with()
 
     /// A client that has received three messages and has lost its connection.
     private func offline(_ storage: Storage, user: String? = nil) async throws -> (Scene, [Message]) {
@@ -48,7 +49,7 @@ import Testing
         await scene.connected()
         while read() != 3 { await Task.yield() }
         while try await !kept(storage).isEmpty { await Task.yield() }
-        #expect(server.asked("mark").filter { $0["read"] != nil }.count == 1)
+        #expect(server.requests("mark").filter { $0["read"] != nil }.count == 1)
     }
 
     @Test func `one mark is stored for each conversation and kind, and a read message is delivered`() async throws {

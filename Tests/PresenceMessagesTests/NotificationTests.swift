@@ -4,10 +4,11 @@ import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// The user's notifications, with a server in memory.
 @Suite(.timeLimit(.minutes(1))) struct NotificationTests {
-    private let server = MessageServer()
+    private let server = InMemoryServer.with()
 
     private func titles(_ inbox: NotificationInbox?) -> [String] { inbox?.notifications.map(\.title) ?? [] }
 
@@ -40,9 +41,11 @@ import Testing
         #expect(titles(await loop.reaches { $0.unreadCount == 0 }) == ["c", "b"])
         try await notifications.markRead([all[0]])
         await notifications.settled()
-        let held = server.state.withLock { ($0.notices.seen, $0.notices.read, $0.notices.items.map { $0 != nil }) }
+        let held = server.state.withLock {
+            ($0.notices["ana"]!.seen, $0.notices["ana"]!.read, $0.notices["ana"]!.items.map { $0 != nil })
+        }
         #expect(held.0 == 3 && held.1 == [2, 3] && held.2 == [false, true, true])
-        #expect(server.asked("markNotifications").count <= 3, "what is marked is not marked again")
+        #expect(server.requests("markNotifications").count <= 3, "what is marked is not marked again")
     }
 
     @Test func `marks without a connection are queued, over launches`() async throws {
@@ -61,7 +64,7 @@ import Testing
             #expect(shown?.unseenCount == 1 && shown?.unreadCount == 1)
             await client.disconnect()
         }
-        #expect(server.state.withLock { $0.notices.seen } == 0)
+        #expect(server.state.withLock { $0.notices["ana"]!.seen } == 0)
         server.cut("markNotifications", .after)
         let (client, notifications) = Scene.notified(server, storage: try await OutboxTests.reopened(directory))
         var loop = notifications.inbox.makeAsyncIterator()
@@ -70,7 +73,7 @@ import Testing
         let shown = await loop.reaches { $0.notifications.count == 2 }
         #expect(titles(shown) == ["c", "a"])
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices.seen == 2 && $0.notices.read == [1] })
+        #expect(server.state.withLock { $0.notices["ana"]!.seen == 2 && $0.notices["ana"]!.read == [1] })
         #expect(try await client.keptWrites(ofKinds: [WaitingMarks.kind]).writes.isEmpty)
     }
 
@@ -91,7 +94,7 @@ import Testing
 
     @Test func `older ones are loaded a page at a time`() async throws {
         for number in 1...120 { server.notify("\(number)") }
-        server.state.withLock { ($0.notices.seen, $0.partLimit) = (120, 100) }
+        server.state.withLock { ($0.notices["ana"]!.seen, $0.partLimit) = (120, 100) }
         let (_, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
         let newest = await loop.reaches { $0.notifications.count == 50 }
@@ -119,18 +122,18 @@ import Testing
 
     @Test func `notifications that are not shown are marked too`() async throws {
         for number in 1...120 { server.notify("\(number)") }
-        server.state.withLock { $0.notices.seen = 120 }
+        server.state.withLock { $0.notices["ana"]!.seen = 120 }
         let (_, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
         await loop.reaches { $0.notifications.count == 50 }
         try await notifications.archive([notification(5)])
         try await notifications.markRead([notification(6)])
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices.items[4] == nil && $0.notices.read == [6] })
+        #expect(server.state.withLock { $0.notices["ana"]!.items[4] == nil && $0.notices["ana"]!.read == [6] })
     }
 
     @Test func `a mark before the first connection belongs to the token's user`() async throws {
-        server.notify("a")
+        server.notify("a", to: "bob")
         server.isThere(false)
         let (client, notifications) = Scene.notified(server, user: "bob")
         client.connect()
@@ -142,7 +145,7 @@ import Testing
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices.read } == [1])
+        #expect(server.state.withLock { $0.notices["bob"]!.read } == [1])
     }
 
     @Test func `a mark that cannot be stored is undone`() async throws {
@@ -171,14 +174,14 @@ import Testing
         await notifications.settled()
         server.refuse("markNotifications", ["code": "forbidden"])
         try await notifications.markRead([notification(2)])
-        while server.asked("markNotifications").count < 2 { await Task.yield() }
+        while server.requests("markNotifications").count < 2 { await Task.yield() }
         while await notifications.isMarking { await Task.yield() }
         #expect(await notifications.waiting.count == 1)
         server.isThere(false)
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices.read } == [2])
+        #expect(server.state.withLock { $0.notices["ana"]!.read } == [2])
     }
 
     @Test func `a sign-out empties the list, and another user's marks are not sent`() async throws {
@@ -190,14 +193,14 @@ import Testing
         try await notifications.markRead(all)
         await client.signOut()
         await loop.reaches { $0.notifications.isEmpty }
-        #expect(await notifications.waiting.isEmpty && server.asked("markNotifications").isEmpty)
+        #expect(await notifications.waiting.isEmpty && server.requests("markNotifications").isEmpty)
     }
 }
 
 extension Scene {
     /// A client with its notifications.
     static func notified(
-        _ server: MessageServer, storage: Storage = .memory(), user: String? = nil
+        _ server: InMemoryServer, storage: Storage = .memory(), user: String? = nil
     ) -> (PresenceClient, PresenceNotifications) {
         let scene = Scene(server, storage: storage, user: user)
         return (scene.client, PresenceNotifications(scene.client, clock: scene.clock))

@@ -4,6 +4,7 @@ import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// Sent messages: stored first, in order, once.
 @Suite(.timeLimit(.minutes(1))) struct OutboxTests {
@@ -33,18 +34,20 @@ import Testing
         scene.client.networkChanged(isAvailable: true)
         let all = await loop.reaches { $0.count == 4 && $0.allSatisfy { $0.sequence != nil } }
         #expect(all?.map(\.text) == ["before", "meanwhile", "a", "b"])
-        #expect(scene.server.asked("send").first?["after"] as? Int == 1)
+        #expect(scene.server.requests("send").first?["after"] as? Int == 1)
     }
 
-    @Test(arguments: [MessageServer.Cut.before, .after])
-    func `a lost connection during sending neither loses nor repeats it`(cut: MessageServer.Cut) async throws {
+    @Test(arguments: [InMemoryServer.Cut.before, .after])
+    func `a lost connection during sending neither loses nor repeats it`(cut: InMemoryServer.Cut) async throws {
         let scene = Scene()
         await scene.connected()
         scene.server.cut("send", cut)
         for number in 1...5 { try await scene.messages.send("\(number)", in: "c1") }
         _ = try await scene.messages.waiting.until { $0 == 0 }
         #expect(scene.server.texts(in: "c1") == ["1", "2", "3", "4", "5"])
-        let ids = scene.server.asked("send").compactMap { ($0["message"] as? MessageServer.Object)?["id"] as? String }
+        let ids = scene.server.requests("send").compactMap {
+            ($0["message"] as? InMemoryServer.Object)?["id"] as? String
+        }
         #expect(ids.count == 6 && Set(ids).count == 5)
     }
 
@@ -79,7 +82,7 @@ import Testing
             for (tries, seconds) in [1, 2, 4, 8].enumerated() {
                 await scene.clock.sleepers(1)
                 scene.clock.advance(by: .seconds(seconds) - .milliseconds(1))
-                #expect(scene.server.asked("send").count == before + tries + 1)
+                #expect(scene.server.requests("send").count == before + tries + 1)
                 scene.clock.advance(by: .milliseconds(1))
             }
         }
@@ -93,7 +96,7 @@ import Testing
         refuse()
         try await scene.messages.retry(made[0].id)
         try await waitForTries(6)
-        await loop.reaches { $0.map(\.status) == [.sent, .failed] && scene.server.asked("send").count == 11 }
+        await loop.reaches { $0.map(\.status) == [.sent, .failed] && scene.server.requests("send").count == 11 }
         if code == "internal" {
             try await scene.messages.retry(made[0].id)
             await loop.reaches { $0.map(\.text) == ["b", "a"] && $0.last?.status == .sent }
@@ -107,7 +110,7 @@ import Testing
         let scene = Scene()
         await scene.connected()
         for number in 0..<12 {
-            let more: MessageServer.Object = number % 4 == 3 ? ["retryAfter": 5_000] : [:]
+            let more: InMemoryServer.Object = number % 4 == 3 ? ["retryAfter": 5_000] : [:]
             scene.server.refuse("send", ["code": "of_a_later_version"].merging(more) { $1 })
         }
         try await scene.messages.send("a", in: "c1")
@@ -127,7 +130,7 @@ import Testing
         await scene.clock.sleepers(1)
         #expect(scene.server.texts(in: "c1").isEmpty)
         scene.clock.advance(by: .milliseconds(4_999))
-        #expect(scene.server.asked("send").count == 1)
+        #expect(scene.server.requests("send").count == 1)
         scene.clock.advance(by: .milliseconds(1))
         _ = try await scene.messages.waiting.until { $0 == 0 }
         #expect(scene.server.texts(in: "c1") == ["a", "b"])
@@ -135,7 +138,7 @@ import Testing
 
     @Test func `pending and failed messages are there after a launch`() async throws {
         let directory = try TemporaryDirectory()
-        let server = MessageServer()
+        let server = InMemoryServer.with()
         do {
             let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)))
             await scene.connected()
@@ -160,7 +163,7 @@ import Testing
 
     @Test func `the first call of a launch can discard a failed message`() async throws {
         let directory = try TemporaryDirectory()
-        let server = MessageServer()
+        let server = InMemoryServer.with()
         let refused: Message
         do {
             let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)))
@@ -188,7 +191,7 @@ import Testing
 
     @Test func `a message written offline belongs to the token's user, also in another user's storage`() async throws {
         let directory = try TemporaryDirectory()
-        let server = MessageServer()
+        let server = InMemoryServer.with()
         do {
             let scene = Scene(server, storage: try .directory(URL(fileURLWithPath: directory.path)), user: "ana")
             await scene.connected()

@@ -82,17 +82,17 @@ struct ValueTests {
     }
 
     @Test func `texts and attachments have the server's limits`() throws {
-        try MessageRule.check(text: String(repeating: "x", count: 5_000))
-        try MessageRule.check(text: String(repeating: "é", count: 5_000) + "")
-        try MessageRule.check(text: "a\n\tb")
+        try Message.Rule.check(text: String(repeating: "x", count: 5_000))
+        try Message.Rule.check(text: String(repeating: "é", count: 5_000) + "")
+        try Message.Rule.check(text: "a\n\tb")
         let picture = MessageAttachment(type: .image, url: "https://example.org/a", sizeBytes: 0)
-        try MessageRule.check(text: "", attachments: Array(repeating: picture, count: 10))
+        try Message.Rule.check(text: "", attachments: Array(repeating: picture, count: 10))
         for host in ["127.0.0.1:8080", "localhost", "[::1]:8080"] {
             let here = MessageAttachment(type: .file, url: "http://\(host)/a", sizeBytes: 1)
-            try MessageRule.check(text: "", attachments: [here])
+            try Message.Rule.check(text: "", attachments: [here])
         }
         let longest = "https://example.org/" + String(repeating: "a", count: 2_028)
-        try MessageRule.check(text: "", attachments: [MessageAttachment(type: .file, url: longest, sizeBytes: 1)])
+        try Message.Rule.check(text: "", attachments: [MessageAttachment(type: .file, url: longest, sizeBytes: 1)])
         let refused: [(String, [MessageAttachment], String)] = [
             ("", [], "text"), (String(repeating: "x", count: 5_001), [], "text"),
             (String(repeating: "👨‍👩‍👧", count: 1_200), [], "text"), ("a\u{85}", [], "text"),
@@ -108,7 +108,7 @@ struct ValueTests {
         ]
         for (text, attachments, field) in refused {
             let error = #expect(throws: PresenceError.self) {
-                try MessageRule.check(text: text, attachments: attachments)
+                try Message.Rule.check(text: text, attachments: attachments)
             }
             #expect(error?.field == field)
         }

@@ -6,7 +6,7 @@ import Testing
 /// REQUIREMENTS 001: the form in which a profile is edited.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ProfileModelTests {
     private let clock = TestClock()
-    private let users = FakeUserRepository([
+    private let users = ScriptedUsers([
         User(id: "me", displayName: "Ana", username: "ana.b", lastSeen: .inTests, createdAt: .inTests)
     ])
 

@@ -5,12 +5,12 @@ import Testing
 
 /// A profile that is saved without a connection: the form shows that it is queued, and the outcome.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ProfileQueueTests {
-    private let users = FakeUserRepository([User(id: "me", displayName: "Ana", lastSeen: .inTests, createdAt: .inTests)]
+    private let users = ScriptedUsers([User(id: "me", displayName: "Ana", lastSeen: .inTests, createdAt: .inTests)]
     )
 
     /// The same users, without events.
     private struct SilentUsers: UserRepository {
-        let users: FakeUserRepository
+        let users: ScriptedUsers
         /// Called between a change and its result.
         var afterUpdate: @Sendable () -> Void = {}
 

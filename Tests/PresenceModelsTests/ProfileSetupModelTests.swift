@@ -5,7 +5,7 @@ import Testing
 
 /// REQUIREMENTS 000: the first form for a new user.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ProfileSetupModelTests {
-    private let users = FakeUserRepository()
+    private let users = ScriptedUsers()
     private static let ana = User(id: "me", email: "ana.b@example.org", displayName: "ana.b")
 
     private func model(_ user: User = Self.ana) -> ProfileSetupModel {
@@ -117,7 +117,8 @@ import Testing
     }
 
     @Test func `a picture that was uploaded is in the form, and not saved a second time`() async {
-        let model = ProfileSetupModel(currentUser: Self.ana, users: users, photos: users)
+        let photos = InMemoryServer().app(as: "me").account
+        let model = ProfileSetupModel(currentUser: Self.ana, users: users, photos: photos)
         await model.photo?.upload(Data([0xFF, 0xD8, 0xFF, 1]))
         #expect(model.profileImageURL != nil && model.profileImageURL == model.photo?.photo?.url)
         model.displayName = "Ana"

@@ -22,13 +22,13 @@ struct SentenceTests {
 
     @Test @MainActor func `rules, errors and models speak German in a German app`() {
         Sentence.Language.$ofTask.withValue(.german) {
-            #expect(DisplayNameRule.fault(in: "") == "Der Anzeigename darf nicht leer sein")
+            #expect(User.DisplayNameRule.fault(in: "") == "Der Anzeigename darf nicht leer sein")
             let error = PresenceError(.rateLimited, retryAfter: .seconds(5))
             #expect(error.localizedDescription == "Das ging zu schnell.")
             #expect(error.recoverySuggestion == "Bitte versuchen Sie es in 5 Sekunden erneut.")
-            let fake = FakeMessages(user: "ana", conversations: [])
+            let client = InMemoryServer().client(as: "ana")
             let model = ConversationModel(
-                conversation: "c1", user: "ana", messages: fake, typing: FakePresence(user: "ana"))
+                conversation: "c1", user: "ana", messages: PresenceMessenger(client), typing: client)
             let message = Message(conversationId: "c1", senderId: "ana", text: "Hallo")
             #expect(model.statusText(of: message) == "Wird gesendet…")
         }

@@ -22,9 +22,6 @@ INHERITED = {
 }
 """Requirements of the standard library's protocols, which document them."""
 
-CALL = "the case of Call "
-"""Marks a case of a fake's `Call`, which is documented by the function of that name."""
-
 ATTRIBUTES = r"(?:@[\w.]+(?:\([^)]*\))? +)*"
 MODIFIERS = r"(?:(?:static|final|convenience|nonisolated|mutating|indirect|override|(?:private|internal|package|fileprivate)\(set\)) +)*"
 KINDS = r"(func|var|let|init|struct|class|actor|enum|protocol|typealias|subscript|case|associatedtype)\b"
@@ -92,8 +89,6 @@ def declarations(lines):
             while above >= 0 and lines[above].strip().startswith(("@", "#")):
                 above -= 1
             called = signature(lines, number, found[3], found[4])
-            if found[3] == "case" and inner and inner[4] == "Call":
-                called = CALL + called
             yield (number + 1, called, above >= 0 and lines[above].strip().startswith("///"),
                    bool(inner and inner[2] == "protocol"))
         if opened and line.rstrip().endswith("{"):
@@ -111,7 +106,6 @@ def undocumented(root):
     files = [path for module in MODULES for path in sorted((root / "Sources" / module).rglob("*.swift"))]
     found = [(path, *each) for path in files for each in declarations(path.read_text().splitlines())]
     required = {name for _, _, name, isDocumented, isRequired in found if isRequired and isDocumented}
-    required |= {CALL + re.match(r"\w*", name)[0] for name in required}
     for path, number, name, isDocumented, isRequired in found:
         if not isDocumented and name not in INHERITED and (isRequired or name not in required):
             yield f"{path.relative_to(root)}:{number}", name

@@ -39,7 +39,7 @@ IMPORTS = {
     "PresenceKit": {"PresenceProtocol", "EventLoops", "WebSockets"},
     "PresenceAccounts": {"PresenceKit"},
     "PresenceMessages": {"PresenceAccounts", "PresenceKit"},
-    "PresenceTesting": {"PresenceAccounts", "PresenceKit", "PresenceMessages"},
+    "PresenceTesting": {"PresenceAccounts", "PresenceKit", "PresenceMessages", "PresenceProtocol"},
     "ProcessSignals": set(),
     "presenced": {
         "PresenceCore", "PresenceServer", "PresenceProtocol", "Installation", "ProcessSignals", "Tokens", "EventLoops", "OutgoingHTTP"},

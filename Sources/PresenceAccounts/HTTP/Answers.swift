@@ -5,7 +5,8 @@ import PresenceKit
 enum Answer {
     struct Account: Decodable {
         var user: String
-        var email: String
+        /// A guest has none.
+        var email: String?
         var emailVerified: Bool?
         var username: String?
         var setupCompleted: Bool?
@@ -34,6 +35,12 @@ enum Answer {
 
     struct Me: Decodable {
         var account: Account
+        var profile: Profile?
+    }
+
+    /// Without an account if a mail has to be confirmed first.
+    struct Upgraded: Decodable {
+        var account: Account?
         var profile: Profile?
     }
 
@@ -91,7 +98,7 @@ extension Account {
     }
 }
 
-extension AccountSession {
+extension Account.Session {
     init(_ answer: Answer.Sessions.Session) {
         self.init(
             id: answer.id, kind: answer.kind ?? "", name: answer.name, createdAt: answer.createdAt,

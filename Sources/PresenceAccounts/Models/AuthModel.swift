@@ -18,7 +18,7 @@ public final class AuthModel {
     /// For sign-up; cut to the maximum length while it is typed.
     public var displayName: String {
         get { fields.displayName }
-        set { change(\.displayName, String(newValue.prefix(DisplayNameRule.maximumLength))) }
+        set { change(\.displayName, String(newValue.prefix(User.DisplayNameRule.maximumLength))) }
     }
 
     /// The latest state received by ``run()``.
@@ -31,7 +31,7 @@ public final class AuthModel {
     public private(set) var message: String?
 
     private let auth: any AccountRepository
-    private let passwordRule: PasswordRule
+    private let passwordRule: User.PasswordRule
     private var fields = Fields()
     private var failed: Action?
 
@@ -47,7 +47,7 @@ public final class AuthModel {
     }
 
     /// - Parameter passwordRule: the server's rule (`accounts.password.minimum`), for the forms with a new password.
-    public init(auth: any AccountRepository, passwordRule: PasswordRule = PasswordRule()) {
+    public init(auth: any AccountRepository, passwordRule: User.PasswordRule = User.PasswordRule()) {
         self.auth = auth
         self.passwordRule = passwordRule
     }
@@ -61,24 +61,24 @@ public final class AuthModel {
     public var isRestoring: Bool { state == .restoring }
 
     /// Whether ``email`` is well-formed.
-    public var isValidEmail: Bool { EmailRule.fault(in: email) == nil }
+    public var isValidEmail: Bool { User.EmailRule.fault(in: email) == nil }
     /// Whether ``password`` is valid as a new password.
     public var isValidPassword: Bool { passwordRule.fault(in: password) == nil }
     /// Whether ``displayName`` is valid.
-    public var isValidDisplayName: Bool { DisplayNameRule.fault(in: displayName) == nil }
+    public var isValidDisplayName: Bool { User.DisplayNameRule.fault(in: displayName) == nil }
 
     /// The fault of the address, as a text for users; also `nil` while the field is empty.
-    public var emailError: String? { email.isEmpty ? nil : EmailRule.fault(in: email) }
+    public var emailError: String? { email.isEmpty ? nil : User.EmailRule.fault(in: email) }
     /// The fault of a new password, as a text for users; also `nil` while the field is empty.
     public var passwordError: String? { password.isEmpty ? nil : passwordRule.fault(in: password) }
     /// The fault of the name, as a text for users; also `nil` while the field is empty.
-    public var displayNameError: String? { displayName.isEmpty ? nil : DisplayNameRule.fault(in: displayName) }
+    public var displayNameError: String? { displayName.isEmpty ? nil : User.DisplayNameRule.fault(in: displayName) }
 
     /// Whether all three fields are valid.
     public var canSignUp: Bool { !isLoading && isValidEmail && isValidPassword && isValidDisplayName }
     /// Whether sign-in is possible. Here the e-mail may be a username, and the password may be an old one that is
     /// shorter than new passwords must be.
-    public var canSignIn: Bool { !isLoading && !EmailRule.trimmed(email).isEmpty && !password.isEmpty }
+    public var canSignIn: Bool { !isLoading && !User.EmailRule.trimmed(email).isEmpty && !password.isEmpty }
     /// Whether a reset mail can be requested.
     public var canResetPassword: Bool { !isLoading && isValidEmail }
 
@@ -93,11 +93,12 @@ public final class AuthModel {
     /// new, the user is not signed in, and ``message`` asks them to read their mail.
     public func signUp() async {
         let fault =
-            DisplayNameRule.fault(in: displayName) ?? EmailRule.fault(in: email) ?? passwordRule.fault(in: password)
+            User.DisplayNameRule.fault(in: displayName) ?? User.EmailRule.fault(in: email)
+            ?? passwordRule.fault(in: password)
         await perform(.signUp, fault: fault) { [auth, fields] in
             let outcome = try await auth.signUp(
-                email: EmailRule.trimmed(fields.email), password: fields.password,
-                displayName: DisplayNameRule.trimmed(fields.displayName))
+                email: User.EmailRule.trimmed(fields.email), password: fields.password,
+                displayName: User.DisplayNameRule.trimmed(fields.displayName))
             switch outcome {
             case .signedIn: return nil
             case .mailSent: return Sentence.followLink.text()
@@ -107,9 +108,9 @@ public final class AuthModel {
 
     /// Signs in with ``email`` and ``password``. An empty field is reported without a request.
     public func signIn() async {
-        let isEmpty = EmailRule.trimmed(email).isEmpty || password.isEmpty
+        let isEmpty = User.EmailRule.trimmed(email).isEmpty || password.isEmpty
         await perform(.signIn, fault: isEmpty ? Sentence.invalidCredentials.text() : nil) { [auth, fields] in
-            try await auth.signIn(email: EmailRule.trimmed(fields.email), password: fields.password)
+            try await auth.signIn(email: User.EmailRule.trimmed(fields.email), password: fields.password)
             return nil
         }
     }
@@ -125,9 +126,9 @@ public final class AuthModel {
     /// Requests a mail for setting a new password.
     public func resetPassword() async {
         await perform(
-            .resetPassword, fault: EmailRule.fault(in: email), otherwise: Sentence.resetFailed.text()
+            .resetPassword, fault: User.EmailRule.fault(in: email), otherwise: Sentence.resetFailed.text()
         ) { [auth, fields] in
-            try await auth.resetPassword(email: EmailRule.trimmed(fields.email))
+            try await auth.resetPassword(email: User.EmailRule.trimmed(fields.email))
             return Sentence.resetSent.text()
         }
     }

@@ -4,8 +4,8 @@ import Foundation
 public struct Account: Codable, Hashable, Sendable, Identifiable {
     /// The user id, the same as in presence and profiles.
     public let id: String
-    /// In lower case, as the server stores it.
-    public var email: String
+    /// In lower case, as the server stores it; `nil` for a guest.
+    public var email: String?
     /// Whether the address was confirmed by a mail.
     public var emailVerified: Bool
     /// In the spelling that the user chose, or `nil`.
@@ -23,9 +23,13 @@ public struct Account: Codable, Hashable, Sendable, Identifiable {
     /// The picture as this device last read it, with ``displayName``.
     public var profileImageURL: URL?
 
-    /// Creates an account, for fakes and previews.
+    /// Whether the user is a guest, who has neither an address nor a password (``PresenceAccount/upgrade(email:password:)``).
+    public var isGuest: Bool { email == nil }
+
+    /// Creates an account, for fakes and previews. Without an address it is a guest's.
     public init(
-        id: String, email: String, emailVerified: Bool = false, username: String? = nil, setupCompleted: Bool = false,
+        id: String, email: String? = nil, emailVerified: Bool = false, username: String? = nil,
+        setupCompleted: Bool = false,
         preferredLanguage: String? = nil, createdAt: Date = .distantPast, displayName: String? = nil,
         profileImageURL: URL? = nil
     ) {
@@ -57,47 +61,52 @@ extension User {
     }
 }
 
-/// A session of the user on one device.
-public struct AccountSession: Codable, Hashable, Sendable, Identifiable {
-    /// The id for ``AccountRepository/signOut(_:)``.
-    public let id: String
-    /// `phone`, `tablet`, `desktop`, `web`, `bot` or `other`; empty if the device did not report it.
-    public var kind: String
-    /// The name of the device; `nil` if it did not report one.
-    public var name: String?
-    /// When it signed in, by the server's clock.
-    public var createdAt: Date
-    /// When its token was last renewed, by the server's clock.
-    public var lastUsedAt: Date
-    /// Whether this is the session of this device.
-    public var isCurrent: Bool
+extension Account {
+    /// A session of the user on one device.
+    public struct Session: Codable, Hashable, Sendable, Identifiable {
+        /// The id for ``AccountRepository/signOut(_:)``.
+        public let id: String
+        /// `phone`, `tablet`, `desktop`, `web`, `bot` or `other`; empty if the device did not report it.
+        public var kind: String
+        /// The name of the device; `nil` if it did not report one.
+        public var name: String?
+        /// When it signed in, by the server's clock.
+        public var createdAt: Date
+        /// When its token was last renewed, by the server's clock.
+        public var lastUsedAt: Date
+        /// Whether this is the session of this device.
+        public var isCurrent: Bool
 
-    /// Creates a session, for fakes and previews.
-    public init(
-        id: String, kind: String = "", name: String? = nil, createdAt: Date, lastUsedAt: Date, isCurrent: Bool = false
-    ) {
-        self.id = id
-        self.kind = kind
-        self.name = name
-        self.createdAt = createdAt
-        self.lastUsedAt = lastUsedAt
-        self.isCurrent = isCurrent
+        /// Creates a session, for fakes and previews.
+        public init(
+            id: String, kind: String = "", name: String? = nil, createdAt: Date, lastUsedAt: Date,
+            isCurrent: Bool = false
+        ) {
+            self.id = id
+            self.kind = kind
+            self.name = name
+            self.createdAt = createdAt
+            self.lastUsedAt = lastUsedAt
+            self.isCurrent = isCurrent
+        }
     }
 }
 
-/// Whether a username can be claimed. Open: a later server may return other values.
-public struct UsernameAvailability: RawRepresentable, Hashable, Sendable {
-    public let rawValue: String
-    public init(rawValue: String) { self.rawValue = rawValue }
+extension Account {
+    /// Whether a username can be claimed. Open: a later server may return other values.
+    public struct UsernameAvailability: RawRepresentable, Hashable, Sendable {
+        public let rawValue: String
+        public init(rawValue: String) { self.rawValue = rawValue }
 
-    /// The name is valid and free.
-    public static let available = Self(rawValue: "available")
-    /// Another user has the name.
-    public static let taken = Self(rawValue: "taken")
-    /// The user has the name already.
-    public static let yours = Self(rawValue: "yours")
-    /// The name violates the rule (`UsernameRule`).
-    public static let invalid = Self(rawValue: "invalid")
-    /// The name is reserved.
-    public static let reserved = Self(rawValue: "reserved")
+        /// The name is valid and free.
+        public static let available = Self(rawValue: "available")
+        /// Another user has the name.
+        public static let taken = Self(rawValue: "taken")
+        /// The user has the name already.
+        public static let yours = Self(rawValue: "yours")
+        /// The name violates the rule (`User.UsernameRule`).
+        public static let invalid = Self(rawValue: "invalid")
+        /// The name is reserved.
+        public static let reserved = Self(rawValue: "reserved")
+    }
 }

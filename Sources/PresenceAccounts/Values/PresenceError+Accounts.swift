@@ -38,13 +38,13 @@ extension PresenceError {
         case .tokenReused: Sentence.notSignedIn.text()
         case .emailTaken: Sentence.emailTaken.text()
         case .usernameTaken: Sentence.usernameTaken.text()
-        case .invalidEmail: EmailRule.fault(in: "")
+        case .invalidEmail: User.EmailRule.fault(in: "")
         // The server's message has the rule that applies there, with its number.
         case .weakPassword: message.isEmpty ? Sentence.otherPassword.text() : message
-        case .invalidUsername: UsernameRule.fault(in: "")
+        case .invalidUsername: User.UsernameRule.fault(in: "")
         case .reservedUsername: Sentence.usernameUnusable.text()
-        case .photoNotAnImage: PhotoRule.notAnImage
-        case .photoTooLarge: PhotoRule.tooLarge
+        case .photoNotAnImage: Photo.Rule.notAnImage
+        case .photoTooLarge: Photo.Rule.tooLarge
         default: nil
         }
     }

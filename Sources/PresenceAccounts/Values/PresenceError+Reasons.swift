@@ -12,11 +12,17 @@ extension PresenceError.Reason {
     public static let emailTaken = Self(rawValue: "email_taken")
     /// Another account has this username.
     public static let usernameTaken = Self(rawValue: "username_taken")
+    /// The account is no guest's, or another upgrade came first.
+    public static let alreadyUpgraded = Self(rawValue: "already_upgraded")
+    /// The server has no guests.
+    public static let guestsOff = Self(rawValue: "guests_off")
+    /// The account has no password: it is a guest's, or was made with a code by mail.
+    public static let noPassword = Self(rawValue: "no_password")
     /// The address is malformed.
     public static let invalidEmail = Self(rawValue: "invalid_email")
     /// Too short, too common, or similar to the user's name; ``PresenceError/message`` has the rule.
     public static let weakPassword = Self(rawValue: "weak_password")
-    /// The name violates the rule (`UsernameRule`).
+    /// The name violates the rule (`User.UsernameRule`).
     public static let invalidUsername = Self(rawValue: "invalid_username")
     /// The name is reserved.
     public static let reservedUsername = Self(rawValue: "reserved_username")

@@ -39,7 +39,7 @@ extension PresenceClient {
     ///   - status: the status that others see, or `auto` to follow the devices' activity.
     ///   - text: at most 140 characters and 1 KiB. By default the text is kept.
     ///   - clearAfter: the time after which the status returns to `auto` and the text is removed, 1 s to 30 days
-    ///     (``StatusRule/clearing``). It starts with this call, even while the choice is queued.
+    ///     (``ChosenStatus/Rule/clearing``). It starts with this call, even while the choice is queued.
     /// - Returns: `saved` if the server has stored it; `queued` if it is in the storage.
     /// - Throws: `validationFailed` with the field `text` or `clearAfter`, before anything is stored or sent;
     ///   `storageFailed` with `outcomeUnknown` if it cannot be stored, because this process may still send it; the
@@ -47,8 +47,8 @@ extension PresenceClient {
     @discardableResult
     public func setStatus(
         _ status: ChosenStatus, text: Change<String> = .keep, clearAfter: Duration? = nil
-    ) async throws -> ChoiceUpdate {
-        try StatusRule.check(text: text, clearAfter: clearAfter)
+    ) async throws -> ChosenStatus.Update {
+        try ChosenStatus.Rule.check(text: text, clearAfter: clearAfter)
         let change = StatusChange(status: status.wire, text: text.wire, clearAfter: clearAfter?.milliseconds)
         if case .queued = try await ask(.setStatus(change)) { return .queued }
         return .saved
@@ -70,7 +70,7 @@ extension PresenceClient {
     ///   `.fail`; `storageFailed` if it cannot be queued.
     @discardableResult
     public func updateProfile(
-        _ changes: ProfileChanges, offline: OfflinePolicy = .queue
+        _ changes: ProfileChanges, offline: PresenceClient.OfflinePolicy = .queue
     ) async throws -> ProfileUpdate<PersonProfile> {
         guard case .profile(let update) = try await ask(.updateProfile(changes.wire, offline)) else {
             preconditionFailure("not an answer to updateProfile")
@@ -82,7 +82,7 @@ extension PresenceClient {
     @discardableResult
     public func updateProfile(
         displayName: Change<String> = .keep, photoURL: Change<URL> = .keep, timezone: Change<String> = .keep,
-        locale: Change<String> = .keep, offline: OfflinePolicy = .queue
+        locale: Change<String> = .keep, offline: PresenceClient.OfflinePolicy = .queue
     ) async throws -> ProfileUpdate<PersonProfile> {
         let changes = ProfileChanges(
             displayName: displayName, photoURL: photoURL, timezone: timezone, locale: locale)
@@ -149,7 +149,7 @@ extension PresenceClient {
     }
 
     /// The pending profile changes; ``pendingProfileUpdates`` observes them.
-    public var pendingProfileChanges: PendingProfileChanges {
+    public var pendingProfileChanges: ProfileChanges.Pending {
         get async { await runner.inspect { $0.me.keptChanges } }
     }
 
@@ -160,7 +160,7 @@ extension PresenceClient {
 
     /// The server's clock as known now; it can be read repeatedly without calling the client. Each connection may
     /// improve it, so read it again when ``connectionStates`` has a new value.
-    public var serverTime: ServerTime {
+    public var serverTime: PresenceClient.ServerTime {
         get async { await runner.serverTime }
     }
 

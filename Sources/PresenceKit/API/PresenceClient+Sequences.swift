@@ -56,12 +56,12 @@ extension PresenceClient {
     }
 
     /// Observes the status that the user chose for all their devices, on any of them.
-    public var statusUpdates: PresenceUpdates<MyStatus> {
+    public var statusUpdates: PresenceUpdates<Me.Status> {
         PresenceUpdates(.topic(self, .ownStatus, read: { $0.nextOwnStatus($1) }))
     }
 
-    /// Observes the pending profile changes (``OfflinePolicy/queue``) and their rejections.
-    public var pendingProfileUpdates: PresenceUpdates<PendingProfileChanges> {
+    /// Observes the pending profile changes (``PresenceClient/OfflinePolicy/queue``) and their rejections.
+    public var pendingProfileUpdates: PresenceUpdates<ProfileChanges.Pending> {
         PresenceUpdates(.topic(self, .keptProfile, read: { $0.nextKeptProfile($1) }))
     }
 }

@@ -25,7 +25,7 @@ extension PresenceClient {
     }
 
     /// Reads the user's visibility settings and lists. ``Me/visibility`` observes the settings.
-    public func visibility() async throws -> MyVisibility {
+    public func visibility() async throws -> Me.Visibility {
         guard case .visibility(let visibility) = try await ask(.readVisibility) else {
             preconditionFailure("not an answer to getVisibility")
         }

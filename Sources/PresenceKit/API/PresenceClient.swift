@@ -17,7 +17,7 @@ import PresenceProtocol
 /// freshness, live or stale.
 ///
 /// Ids of users and conversations are strings of 1 to 128 bytes of printable ASCII without spaces
-/// (``PresenceID/isValid(_:)``). For any other string, calls throw ``PresenceError`` with the code `invalidID`, and
+/// (``isValidID(_:)``). For any other string, calls throw ``PresenceError`` with the code `invalidID`, and
 /// sequences yield one element with that problem and end.
 ///
 /// Methods that are not `async` return at once and take effect in the order of their calls, before any later call.
@@ -40,6 +40,8 @@ public final class PresenceClient: Sendable {
     let runner: Runner
     private let mailbox: Mailbox
     let follower: SystemFollower?
+    /// The HTTP transport of a test's server; `nil` for the machine's.
+    package let http: (any HTTPTransport)?
 
     /// Creates a client. It connects on first use.
     ///
@@ -83,11 +85,22 @@ public final class PresenceClient: Sendable {
             listeners: listeners, dialler: machineDialler(configuration, logger), time: SystemTime())
     }
 
+    /// Creates a client of a test's server.
+    package convenience init(
+        url: URL, token: @escaping TokenProvider, configuration: Configuration, storage: Storage,
+        listeners: [String: EventListener] = [:], dialler: any Dialler, http: any HTTPTransport
+    ) {
+        self.init(
+            url: url, token: token, device: Device(), configuration: configuration, storage: storage,
+            listeners: listeners, dialler: dialler, http: http, time: SystemTime())
+    }
+
     /// Creates a client with another transport and clock, for tests.
     init(
         url: URL, token: @escaping TokenProvider, tokenIsFixed: Bool = false, device: Device,
         configuration: Configuration, storage: Storage, logger: PresenceLogger? = nil,
-        listeners: [String: EventListener] = [:], dialler: any Dialler, time: any Timekeeper,
+        listeners: [String: EventListener] = [:], dialler: any Dialler, http: (any HTTPTransport)? = nil,
+        time: any Timekeeper,
         random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
     ) {
         var device = device
@@ -100,6 +113,7 @@ public final class PresenceClient: Sendable {
         let runner = Runner(
             engine: engine, url: url, dialler: dialler, time: time, storage: storage, mailbox: mailbox, logger: logger,
             listeners: listeners, token: token)
+        self.http = http
         self.mailbox = mailbox
         self.runner = runner
         follower =

@@ -18,7 +18,7 @@ public protocol UserRepository: Sendable {
     func userUpdates(of id: User.ID) -> AsyncStream<User>
 
     /// Observes a user, including whether they were found, and whether the value is only the last known one.
-    func userStates(of id: User.ID) -> AsyncStream<UserState>
+    func userStates(of id: User.ID) -> AsyncStream<User.State>
 
     /// Changes the signed-in user. Without a connection the change is queued.
     ///
@@ -41,10 +41,10 @@ public protocol UserRepository: Sendable {
 
 extension UserRepository {
     /// For a repository whose values are always live.
-    public func userStates(of id: User.ID) -> AsyncStream<UserState> {
+    public func userStates(of id: User.ID) -> AsyncStream<User.State> {
         let users = userUpdates(of: id)
         return AsyncStream { states in
-            for await user in users { states.yield(UserState(user: user)) }
+            for await user in users { states.yield(User.State(user: user)) }
         }
     }
 
@@ -64,29 +64,31 @@ extension UserRepository {
     }
 }
 
-/// A user, with the freshness of the value.
-public struct UserState: Codable, Hashable, Sendable {
-    /// The current or last known value.
-    public var user: User
-    /// Whether the value is only the last known one: there is no connection, or no reply yet.
-    public var isStale: Bool
-    /// Whether the user was found. Users who do not exist and hidden users are not.
-    public var isFound: Bool
+extension User {
+    /// A user, with the freshness of the value.
+    public struct State: Codable, Hashable, Sendable {
+        /// The current or last known value.
+        public var user: User
+        /// Whether the value is only the last known one: there is no connection, or no reply yet.
+        public var isStale: Bool
+        /// Whether the user was found. Users who do not exist and hidden users are not.
+        public var isFound: Bool
 
-    /// Creates a state; by default the user is found and live.
-    public init(user: User, isStale: Bool = false, isFound: Bool = true) {
-        self.user = user
-        self.isStale = isStale
-        self.isFound = isFound
-    }
+        /// Creates a state; by default the user is found and live.
+        public init(user: User, isStale: Bool = false, isFound: Bool = true) {
+            self.user = user
+            self.isStale = isStale
+            self.isFound = isFound
+        }
 
-    /// A state that an earlier version encoded has a found user.
-    public init(from decoder: any Decoder) throws {
-        let members = try decoder.container(keyedBy: CodingKeys.self)
-        self.init(
-            user: try members.decode(User.self, forKey: .user),
-            isStale: try members.decode(Bool.self, forKey: .isStale),
-            isFound: try members.decodeIfPresent(Bool.self, forKey: .isFound) ?? true)
+        /// A state that an earlier version encoded has a found user.
+        public init(from decoder: any Decoder) throws {
+            let members = try decoder.container(keyedBy: CodingKeys.self)
+            self.init(
+                user: try members.decode(User.self, forKey: .user),
+                isStale: try members.decode(Bool.self, forKey: .isStale),
+                isFound: try members.decodeIfPresent(Bool.self, forKey: .isFound) ?? true)
+        }
     }
 }
 

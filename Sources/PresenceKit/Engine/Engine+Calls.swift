@@ -214,7 +214,9 @@ extension Engine {
 }
 
 extension Outgoing {
-    static func updateProfile(_ changes: Wire.ProfileChanges, _ policy: OfflinePolicy, _ call: CallID) -> Outgoing {
+    static func updateProfile(_ changes: Wire.ProfileChanges, _ policy: PresenceClient.OfflinePolicy, _ call: CallID)
+        -> Outgoing
+    {
         Outgoing(.updateProfile(changes), .updateProfile(changes, policy, call))
     }
 }

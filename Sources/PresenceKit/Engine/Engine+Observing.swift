@@ -120,11 +120,11 @@ extension Engine {
             problem: link.closingProblem)
     }
 
-    mutating func nextOwnStatus(_ id: ObserverID) -> MyStatus? {
+    mutating func nextOwnStatus(_ id: ObserverID) -> Me.Status? {
         next(id) { engine, _ in (engine.me.statusStamp, engine.me.shownStatus(on: engine.link)) }
     }
 
-    mutating func nextKeptProfile(_ id: ObserverID) -> PendingProfileChanges? {
+    mutating func nextKeptProfile(_ id: ObserverID) -> ProfileChanges.Pending? {
         next(id) { engine, _ in (engine.me.keptStamp, engine.me.keptChanges) }
     }
 

@@ -42,7 +42,7 @@ extension Engine {
         case .profileUpdated(let id, let profile): saved(id, profile, at: now)
         case .conversationCreated(let id, let conversation): created(requests.take(id), conversation)
         case .visibility(let id, let lists, let more): readVisibility(id, lists, more: more)
-        case .ownVisibility(let visibility): me.hold(MyAudiences(visibility))
+        case .ownVisibility(let visibility): me.hold(Me.Audiences(visibility))
         case .unknown: break
         }
     }
@@ -84,13 +84,13 @@ extension Engine {
         case .readVisibility(var lists, let call):
             lists.append(part)
             if more { return requests.update(id, .readVisibility(lists, call)) }
-            answer(call, .success(.visibility(MyVisibility(lists))))
+            answer(call, .success(.visibility(Me.Visibility(lists))))
         case .ownVisibility(var lists):
             lists.append(part)
             if more { return requests.update(id, .ownVisibility(lists)) }
             let own = OwnVisibility(
                 visibility: lists.visibility, contacts: lists.contacts.count, blocks: lists.blocks.count)
-            me.hold(MyAudiences(own))
+            me.hold(Me.Audiences(own))
         default: return
         }
         _ = requests.take(id)
@@ -176,7 +176,7 @@ extension VisibilityLists {
     }
 }
 
-extension MyVisibility {
+extension Me.Visibility {
     fileprivate init(_ lists: VisibilityLists) {
         self.init(
             presence: Audience(lists.visibility.presence), lastSeen: Audience(lists.visibility.lastSeen),
@@ -186,7 +186,7 @@ extension MyVisibility {
     }
 }
 
-extension MyAudiences {
+extension Me.Audiences {
     fileprivate init(_ own: OwnVisibility) {
         self.init(
             presence: Audience(own.visibility.presence), lastSeen: Audience(own.visibility.lastSeen),

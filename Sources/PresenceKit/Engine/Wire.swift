@@ -21,7 +21,7 @@ extension PresenceStatus {
     }
 }
 
-extension DeviceKind {
+extension Device.Kind {
     init(_ wire: PresenceProtocol.DeviceKind) {
         switch wire {
         case .phone: self = .phone

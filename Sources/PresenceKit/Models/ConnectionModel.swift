@@ -6,11 +6,11 @@ public final class ConnectionModel {
     /// The latest state received by ``run()``.
     public private(set) var state = ConnectionState.idle
 
-    private let service: any PresenceService
+    private let client: PresenceClient
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any PresenceService) {
-        self.service = service
+    public init(_ client: PresenceClient) {
+        self.client = client
     }
 
     /// Whether there is a connection, live or stale.
@@ -38,11 +38,11 @@ public final class ConnectionModel {
 
     /// Tries to connect now.
     public func retry() {
-        if case .closed = state { service.connect() } else { service.reconnectNow() }
+        if case .closed = state { client.connect() } else { client.reconnectNow() }
     }
 
     /// Observes the connection until its task is cancelled.
     public func run() async {
-        for await state in service.connectionStates { self.state = state }
+        for await state in client.connectionStates { self.state = state }
     }
 }

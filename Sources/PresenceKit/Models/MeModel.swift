@@ -6,7 +6,7 @@ public final class MeModel {
     /// The latest value received by ``run()``.
     public private(set) var me = Me()
     /// Profile changes that are queued.
-    public private(set) var pending = PendingProfileChanges()
+    public private(set) var pending = ProfileChanges.Pending()
     /// Whether a choice is being sent.
     public var isSaving: Bool { saving > 0 }
     /// Whether a chosen status is queued until there is a connection. Others do not see it until the server has
@@ -15,13 +15,13 @@ public final class MeModel {
     /// Why the last choice failed, as a text for users; includes rejections of queued choices.
     public private(set) var errorMessage: String?
 
-    private let service: any PresenceService
+    private let client: PresenceClient
     /// The number of choices being sent.
     private var saving = 0
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any PresenceService) {
-        self.service = service
+    public init(_ client: PresenceClient) {
+        self.client = client
     }
 
     /// The displayed name, including a pending change.
@@ -33,7 +33,7 @@ public final class MeModel {
     /// Observes the signed-in user until its task is cancelled, or they sign out.
     public func run() async {
         async let pending: Void = observePending()
-        for await me in service.meUpdates {
+        for await me in client.meUpdates {
             if let refusal = me.statusRefusal, refusal != self.me.statusRefusal {
                 errorMessage = refusal.localizedDescription
             }
@@ -43,7 +43,7 @@ public final class MeModel {
     }
 
     private func observePending() async {
-        for await pending in service.pendingProfileUpdates { self.pending = pending }
+        for await pending in client.pendingProfileUpdates { self.pending = pending }
     }
 
     /// Chooses a status. Without a connection it is queued (``isStatusQueued``).
@@ -57,7 +57,7 @@ public final class MeModel {
         defer { saving -= 1 }
         do {
             let change = text.map { $0.isEmpty ? Change<String>.remove : .set($0) } ?? .keep
-            try await service.setStatus(status, text: change, clearAfter: clearAfter)
+            try await client.setStatus(status, text: change, clearAfter: clearAfter)
         } catch is CancellationError {
         } catch {
             errorMessage = error.localizedDescription

@@ -9,11 +9,11 @@ public final class PersonModel {
     /// `nil` until the user is known.
     public private(set) var person: Person?
 
-    private let service: any PresenceService
+    private let client: PresenceClient
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any PresenceService, user: String) {
-        self.service = service
+    public init(_ client: PresenceClient, user: String) {
+        self.client = client
         self.user = user
     }
 
@@ -39,6 +39,6 @@ public final class PersonModel {
 
     /// Observes the user until its task is cancelled, or the signed-in user signs out.
     public func run() async {
-        for await person in service.updates(of: user) { self.person = person }
+        for await person in client.updates(of: user) { self.person = person }
     }
 }

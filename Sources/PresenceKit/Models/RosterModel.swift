@@ -32,15 +32,15 @@ public final class RosterModel {
         set { if newValue != wanted { want(newValue) } }
     }
 
-    private let service: any PresenceService
+    private let client: PresenceClient
     private let order: Order
     private var wanted: [String]
     /// The loop of ``run()``; restarted when `users` changes.
     private var following: Task<Void, Never>?
 
     /// Creates a model; it is empty until ``run()``.
-    public init(_ service: any PresenceService, users: [String], order: Order = .presence) {
-        self.service = service
+    public init(_ client: PresenceClient, users: [String], order: Order = .presence) {
+        self.client = client
         wanted = users
         self.order = order
     }
@@ -67,7 +67,7 @@ public final class RosterModel {
 
     private func observe(_ users: [String]) async {
         var isFirst = true
-        for await roster in service.roster(of: users) where !Task.isCancelled {
+        for await roster in client.roster(of: users) where !Task.isCancelled {
             show(roster, isFirst: isFirst)
             isFirst = false
         }

@@ -12,7 +12,7 @@ public final class TypingModel {
     /// Why typing is not shown: the user is not in this conversation.
     public private(set) var problem: PresenceError?
 
-    private let service: any PresenceService
+    private let client: PresenceClient
     private let clock: any Clock<Duration>
     private let pause: Duration
     private let name: (String) -> String
@@ -24,10 +24,10 @@ public final class TypingModel {
     ///   - pause: the time without a key press after which typing ends.
     ///   - name: returns the displayed name of a user.
     public init(
-        _ service: any PresenceService, conversation: String, pause: Duration = .seconds(5),
+        _ client: PresenceClient, conversation: String, pause: Duration = .seconds(5),
         clock: any Clock<Duration> = ContinuousClock(), name: @escaping (String) -> String = { $0 }
     ) {
-        self.service = service
+        self.client = client
         self.conversation = conversation
         self.pause = pause
         self.clock = clock
@@ -37,7 +37,7 @@ public final class TypingModel {
     // Ends typing when the model is released without ``stop()``.
     deinit {
         stopping?.cancel()
-        if isTyping { service.stopTyping(in: conversation) }
+        if isTyping { client.stopTyping(in: conversation) }
     }
 
     /// A line for users; empty while no user is typing.
@@ -56,7 +56,7 @@ public final class TypingModel {
 
     /// Observes the other users until its task is cancelled, or the user signs out.
     public func run() async {
-        for await typing in service.typing(in: conversation) {
+        for await typing in client.typing(in: conversation) {
             users = typing.users
             othersCount = typing.othersCount
             problem = typing.problem
@@ -67,7 +67,7 @@ public final class TypingModel {
     public func textChanged(_ text: String) {
         guard !text.isEmpty else { return stop() }
         isTyping = true
-        service.startTyping(in: conversation)
+        client.startTyping(in: conversation)
         stopping?.cancel()
         stopping = Task { [weak self, clock, pause] in
             guard (try? await clock.sleep(for: pause)) != nil else { return }
@@ -81,6 +81,6 @@ public final class TypingModel {
         stopping = nil
         guard isTyping else { return }
         isTyping = false
-        service.stopTyping(in: conversation)
+        client.stopTyping(in: conversation)
     }
 }

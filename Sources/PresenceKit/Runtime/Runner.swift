@@ -51,7 +51,7 @@ actor Runner {
         provideToken = token
     }
 
-    var serverTime: ServerTime { ServerTime(clock: engine.link.clock, time: time) }
+    var serverTime: PresenceClient.ServerTime { PresenceClient.ServerTime(clock: engine.link.clock, time: time) }
 
     /// Reads the engine's current state, after handling all posted inputs.
     func inspect<Value: Sendable>(_ read: @Sendable (borrowing Engine) -> Value) async -> Value {

@@ -71,8 +71,8 @@ public final class AttachmentsModel {
     /// the file is removed.
     public func attach(_ file: AttachmentFile) async {
         errorMessage = nil
-        guard items.count < MessageRule.maximumAttachments else {
-            return errorMessage = Sentence.tooManyFiles.text(MessageRule.maximumAttachments)
+        guard items.count < Message.Rule.maximumAttachments else {
+            return errorMessage = Sentence.tooManyFiles.text(Message.Rule.maximumAttachments)
         }
         let item = Item(file: file)
         items.append(item)

@@ -57,7 +57,7 @@ public final class ConversationModel {
     /// ``isPriority``.
     public var priorityReason: String {
         get { reason }
-        set { reason = String(newValue.prefix(MessageRule.maximumReasonCharacters)) }
+        set { reason = String(newValue.prefix(Message.Rule.maximumReasonCharacters)) }
     }
 
     /// Whether the conversation is visible: shown messages then count as read.
@@ -81,7 +81,7 @@ public final class ConversationModel {
     ///   - pause: the time without a key press after which typing ends.
     ///   - name: returns the displayed name of a user.
     public init(
-        conversation: String, user: String, messages: any MessageRepository, typing: any PresenceService,
+        conversation: String, user: String, messages: any MessageRepository, typing: PresenceClient,
         pause: Duration = .seconds(5), clock: any Clock<Duration> = ContinuousClock(),
         name: @escaping (String) -> String = { $0 }
     ) {
@@ -122,7 +122,7 @@ public final class ConversationModel {
     }
 
     /// The fault of the text, as a text for users; `nil` for an empty field.
-    public var textError: String? { trimmed.isEmpty ? nil : MessageRule.fault(in: trimmed) }
+    public var textError: String? { trimmed.isEmpty ? nil : Message.Rule.fault(in: trimmed) }
 
     /// Whether ``send()`` has something to send: a valid text that differs from that of the edited message, or uploaded
     /// files with or without a text.

@@ -36,7 +36,7 @@ extension PresenceMessenger {
         case .mute(nil): try await set(Ask.Settings(conversation: conversation, muted: true))
         case .mute(let until?):
             // The mute may have ended already. Then the request only clears an earlier setting.
-            let longest = MessageRule.maximumMuting / .milliseconds(1)
+            let longest = Message.Rule.maximumMuting / .milliseconds(1)
             let left = Int64(min(longest, max(0, until.timeIntervalSinceNow * 1_000)).rounded())
             try await set(
                 Ask.Settings(conversation: conversation, muted: left > 0, muteFor: left > 0 ? left : nil))

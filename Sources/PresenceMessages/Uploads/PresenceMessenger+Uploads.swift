@@ -26,7 +26,7 @@ extension PresenceMessenger {
     private func upload(
         _ file: AttachmentFile, to conversation: String, progress: @escaping @Sendable (Double) -> Void
     ) async throws -> MessageAttachment {
-        guard PresenceID.isValid(conversation) else {
+        guard PresenceClient.isValidID(conversation) else {
             throw PresenceError(.invalidID, "not an id: \(conversation.debugDescription)")
         }
         try file.check()
@@ -63,7 +63,7 @@ extension PresenceMessenger {
 
     /// The server for files and push registrations.
     var server: HTTPServer {
-        let transport = transport ?? URLSessionHTTPTransport()
+        let transport = transport ?? client.http ?? URLSessionHTTPTransport()
         self.transport = transport
         return HTTPServer(
             url: configuration.url ?? Self.server(of: client.webSocketURL),

@@ -6,7 +6,7 @@ enum News: Sendable {
     case people(Roster)
     case typing(Typing)
     /// With the server's clock, as far as this connection knows it.
-    case connection(ConnectionState, ServerTime)
+    case connection(ConnectionState, PresenceClient.ServerTime)
     case terminal(TerminalEvent)
     /// A second has passed.
     case tick

@@ -8,7 +8,7 @@ struct Observer: Sendable {
     /// The conversations for which an element was received.
     private(set) var heardConversations: Set<String> = []
     private let subject: Subject
-    private(set) var serverTime = ServerTime()
+    private(set) var serverTime = PresenceClient.ServerTime()
 
     init(_ subject: Subject) {
         self.subject = subject

@@ -12,8 +12,8 @@ struct Subject: Hashable, Sendable {
     init(
         users: [String], conversations: [String], address: ServerAddress, token: TokenSource
     ) throws(Failure) {
-        for user in users where !PresenceID.isValid(user) { throw Self.noID(user, "a user") }
-        for conversation in conversations where !PresenceID.isValid(conversation) {
+        for user in users where !PresenceClient.isValidID(user) { throw Self.noID(user, "a user") }
+        for conversation in conversations where !PresenceClient.isValidID(conversation) {
             throw Self.noID(conversation, "a conversation")
         }
         self.users = users

@@ -1,18 +1,33 @@
 import Foundation
 import PresenceAccounts
 import PresenceKit
+import PresenceMessages
 import PresenceTesting
 import Testing
 
 /// REQUIREMENTS 000 and 001: the forms of the profile with an account: setup, username, picture.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AccountProfileTests {
-    private static let ana = User(
-        id: "ana", email: "ana.b@example.org", displayName: "ana.b", username: "ana.b", lastSeen: .distantPast,
-        createdAt: .distantPast)
+    private static let ana = User(id: "ana", email: "ana.b@example.org", displayName: "ana.b", username: "ana.b")
     private static let picture = Data([0xFF, 0xD8, 0xFF, 1])
     private let clock = TestClock()
-    private let account = FakeAccount(signedInAs: Self.ana)
-    private let users = FakeUserRepository([Self.ana], me: "ana")
+    private let server = InMemoryServer()
+    private let app: PresenceApp
+    private var account: PresenceAccount { app.account }
+    private var users: PresenceClient { app.client }
+
+    init() {
+        server.addAccount("ana", email: "ana.b@example.org", displayName: "ana.b", username: "ana.b")
+        app = server.app(as: "ana")
+    }
+
+    /// The names of the profile that were requested.
+    private var names: [String?] {
+        server.requests("updateProfile").map { ($0["changes"] as? [String: any Sendable])?["displayName"] as? String }
+    }
+
+    private func connected() async {
+        for await state in app.client.connectionStates where state.isConnected { return }
+    }
 
     private func opened() async -> (model: ProfileModel, run: Task<Void, Never>) {
         let model = ProfileModel(user: "ana", users: users, usernames: account, photos: account, clock: clock)
@@ -27,25 +42,23 @@ import Testing
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         model.displayName = "Ana"
         await model.saveProfile()
-        #expect(
-            model.profileSaved
-                && account.calls == [.update(ProfileChanges(), preferredLanguage: .keep, setupCompleted: true)])
-        #expect(account.currentAccount?.setupCompleted == true)
+        #expect(model.profileSaved && names == ["Ana"] && server.requests("PATCH /v1/me").count == 1)
+        #expect(await account.currentAccount?.setupCompleted == true)
         let second = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         await second.skipSetup()
-        #expect(second.profileSaved && account.calls.count == 2)
+        #expect(second.profileSaved && server.requests("PATCH /v1/me").count == 2)
     }
 
     @Test func `who skips the form is not shown it again`() async throws {
-        #expect(ProfileSetupModel.isNeeded(for: try #require(account.currentAccount)))
+        #expect(ProfileSetupModel.isNeeded(for: try #require(await account.currentAccount)))
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         await model.skipSetup()
-        #expect(!ProfileSetupModel.isNeeded(for: try #require(account.currentAccount)))
+        #expect(!ProfileSetupModel.isNeeded(for: try #require(await account.currentAccount)))
     }
 
     @Test func `a setup that cannot be stored shows an error, and can be retried`() async {
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
-        account.fail(with: PresenceError.account(.connectionLost))
+        server.fail("PATCH /v1/me", with: PresenceError(.unavailable))
         await model.saveProfile()
         #expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
         await model.retry()
@@ -54,17 +67,19 @@ import Testing
 
     @Test func `without a connection the profile waits, and the setup is done`() async {
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
-        users.isOffline = true
-        account.isOffline = true
+        await connected()
+        server.goOffline()
         await model.saveProfile()
         #expect(model.profileSaved)
     }
 
     @Test func `a picture is uploaded from the first form, and skipping drops one in flight`() async {
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, photos: account)
-        account.delay = .seconds(3)
+        await connected()
+        server.delay = .seconds(3)
         let upload = Task { await model.photo?.upload(Self.picture) }
-        await account.clock.sleepers()
+        await server.clock.sleepers()
+        server.delay = nil
         await until { model.photo?.progressText == "Uploading... 50%" }
         #expect(!model.canContinue)
         await model.skipSetup()
@@ -75,7 +90,14 @@ import Testing
 
     @Test func `the form's loops end when the user signs out, although the account continues`() async {
         let (_, run) = await opened()
-        users.signOut()
+        await users.signOut()
+        await run.value
+        #expect(await account.currentAccount != nil)
+    }
+
+    @Test func `the form's loops end when the app is closed`() async {
+        let (_, run) = await opened()
+        await app.close()
         await run.value
     }
 
@@ -88,31 +110,33 @@ import Testing
         clock.advance(by: .milliseconds(500))
         await until { model.canSave }
         await model.save()
-        #expect(model.showSuccess && !model.hasChanges && users.updates.isEmpty)
-        #expect(account.currentAccount?.username == "Ana.S")
+        #expect(model.showSuccess && !model.hasChanges && names.isEmpty)
+        #expect(await account.currentAccount?.username == "Ana.S")
         model.username = ""
         #expect(model.canSave && model.usernameError == nil)
         await model.save()
         #expect(model.showSuccess && !model.hasChanges)
-        #expect(account.currentAccount?.username == nil && account.calls.last == .releaseUsername)
+        #expect(await account.currentAccount?.username == nil)
+        #expect(server.requests("DELETE /v1/me/username").count == 1)
         run.cancel()
     }
 
     @Test func `an answer for a name that was typed over is dropped`() async {
         let (model, run) = await opened()
-        account.delay = .seconds(2)
+        server.delay = .seconds(2)
         model.username = "admin"
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
-        await account.clock.sleepers()
+        await server.clock.sleepers()
         model.username = "ana.s"
-        account.delay = nil
+        server.delay = nil
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
         await until { model.usernameAvailable == true }
-        account.clock.advance(by: .seconds(2))
+        server.clock.advance(by: .seconds(2))
         #expect(model.usernameAvailable == true && model.usernameError == nil && model.canSave)
-        #expect(account.calls == [.availability("admin"), .availability("ana.s")])
+        #expect(server.requests("GET /v1/usernames/admin").count == 1)
+        #expect(server.requests("GET /v1/usernames/ana.s").count == 1)
         run.cancel()
     }
 
@@ -122,7 +146,7 @@ import Testing
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
         await until { model.canSave }
-        account.fail(with: PresenceError.account(.conflict, reason: .usernameTaken, field: "username"))
+        server.addAccount("sam", username: "ana.s")
         await model.save()
         #expect(model.usernameError == "This username is already taken." && model.usernameAvailable == false)
         #expect(model.errorMessage == "This username is already taken." && !model.canSave && model.hasChanges)
@@ -131,11 +155,11 @@ import Testing
 
     @Test func `a name that was changed on another device is shown, unless one is being edited`() async throws {
         let (model, run) = await opened()
-        try await account.claimUsername("elsewhere")
+        try await server.app(as: "ana").account.claimUsername("elsewhere")
         await until { model.username == "elsewhere" }
         #expect(!model.hasChanges)
         model.username = "mine"
-        try await account.claimUsername("again")
+        try await server.app(as: "ana").account.claimUsername("again")
         await until { model.isCheckingAvailability }
         #expect(model.username == "mine")
         model.discardChanges()
@@ -151,16 +175,16 @@ import Testing
         #expect(model.photoURL != nil && model.photoURL == model.photo?.photo?.url)
         #expect(model.showSuccess && !model.hasChanges && model.photo?.isUploading == false)
         await model.photo?.remove()
-        #expect(model.photoURL == nil && !model.hasChanges && account.calls.last == .removePhoto)
+        #expect(model.photoURL == nil && !model.hasChanges && server.requests("DELETE /v1/me/photo").count == 1)
         run.cancel()
     }
 
     @Test func `while a picture is uploaded nothing is saved`() async {
         let (model, run) = await opened()
         model.displayName = "Ana"
-        account.delay = .seconds(1)
+        server.delay = .seconds(1)
         let upload = Task { await model.photo?.upload(Self.picture) }
-        await account.clock.sleepers()
+        await server.clock.sleepers()
         #expect(!model.canSave)
         model.photo?.cancel()
         await upload.value

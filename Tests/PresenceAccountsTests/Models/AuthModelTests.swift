@@ -1,14 +1,22 @@
 import Foundation
 import PresenceAccounts
 import PresenceKit
-import PresenceTesting
 import Testing
+
+@testable import PresenceTesting
 
 /// REQUIREMENTS 003: the forms for sign-up, sign-in and sign-out.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AuthModelTests {
-    private let auth = FakeAccount()
+    private let server = InMemoryServer()
+    private let store = FakeTokenStore()
+    private let auth: PresenceAccount
 
-    private func model(_ auth: FakeAccount) async -> (model: AuthModel, run: Task<Void, Never>) {
+    init() { auth = server.account(store) }
+
+    private var signUps: [InMemoryServer.Object] { server.requests("POST /v1/accounts") }
+    private var signIns: [InMemoryServer.Object] { server.requests("POST /v1/sessions") }
+
+    private func model(_ auth: PresenceAccount) async -> (model: AuthModel, run: Task<Void, Never>) {
         let model = AuthModel(auth: auth)
         #expect(model.isRestoring && !model.isAuthenticated)
         let run = Task { await model.run() }
@@ -31,7 +39,8 @@ import Testing
         await until { model.isAuthenticated }
         #expect(model.currentAccount?.email == "ana@example.org" && model.password.isEmpty)
         #expect(model.errorMessage == nil && !model.isLoading)
-        #expect(auth.calls == [.signUp(email: "ana@example.org", displayName: "Ana", username: nil)])
+        #expect(signUps.count == 1 && signUps[0]["email"] as? String == "ana@example.org")
+        #expect(signUps[0]["displayName"] as? String == "Ana" && signUps[0]["username"] == nil)
         await model.signOut()
         await until { !model.isAuthenticated }
         #expect(model.state == .signedOut(.requested))
@@ -41,7 +50,7 @@ import Testing
     @Test func `with hidden accounts, a sign-up asks the user to read their mail`() async throws {
         try await auth.signUp(email: "taken@example.org", password: "correct horse")
         try await auth.signOut()
-        auth.hidesExisting = true
+        server.hidesExisting = true
         let (model, run) = await filled()
         for email in ["ana@example.org", "taken@example.org"] {
             model.email = email
@@ -49,7 +58,7 @@ import Testing
             await model.signUp()
             #expect(model.message == "Please follow the link in the email that we have sent you, then sign in.")
             #expect(model.errorMessage == nil && !model.isLoading && model.password.isEmpty)
-            #expect(auth.currentAccount == nil)
+            #expect(await auth.currentAccount == nil)
         }
         model.email = "ana@example.org"
         model.password = "battery staple"
@@ -83,7 +92,8 @@ import Testing
         await model.signUp()
         #expect(model.errorMessage == "Please enter a valid email address.")
         await model.resetPassword()
-        #expect(model.errorMessage == "Please enter a valid email address." && auth.calls.isEmpty)
+        #expect(model.errorMessage == "Please enter a valid email address." && signUps.isEmpty)
+        #expect(server.requests("POST /v1/passwords/forgot").isEmpty)
         run.cancel()
     }
 
@@ -92,10 +102,10 @@ import Testing
         model.password = "1234567"
         #expect(!model.isValidPassword && model.passwordError == "Password must be at least 8 characters.")
         await model.signUp()
-        #expect(model.errorMessage == "Password must be at least 8 characters." && auth.calls.isEmpty)
+        #expect(model.errorMessage == "Password must be at least 8 characters." && signUps.isEmpty)
         model.password = "12345678"
         #expect(model.isValidPassword && model.errorMessage == nil)
-        let lenient = AuthModel(auth: auth, passwordRule: PasswordRule(minimumLength: 6))
+        let lenient = AuthModel(auth: auth, passwordRule: User.PasswordRule(minimumLength: 6))
         lenient.password = "12345"
         #expect(lenient.passwordError == "Password must be at least 6 characters.")
         lenient.password = "123456"
@@ -135,16 +145,16 @@ import Testing
         model.password = ""
         #expect(!model.canSignIn)
         await model.signIn()
-        #expect(model.errorMessage == "Invalid email or password." && auth.calls.count == 1)
+        #expect(model.errorMessage == "Invalid email or password." && signIns.count == 1)
         run.cancel()
     }
 
     @Test func `a missing network shows an error, and a retry succeeds`() async {
         let (model, run) = await filled()
-        auth.isOffline = true
+        server.goOffline()
         await model.signUp()
         #expect(model.errorMessage == "Network error. Please check your connection." && !model.isLoading)
-        auth.isOffline = false
+        server.goOnline()
         await model.retry()
         await until { model.isAuthenticated }
         #expect(model.errorMessage == nil)
@@ -153,22 +163,22 @@ import Testing
 
     @Test func `while it takes time it says so, and does not ask twice`() async {
         let (model, run) = await filled()
-        auth.delay = .seconds(2)
+        server.delay = .seconds(2)
         let signUp = Task { await model.signUp() }
-        await auth.clock.sleepers()
+        await server.clock.sleepers()
         #expect(model.isLoading && !model.canSignUp && !model.canSignIn && model.errorMessage == nil)
         await model.signUp()
-        auth.clock.advance(by: .seconds(2))
+        server.clock.advance(by: .seconds(2))
         await signUp.value
-        #expect(!model.isLoading && auth.calls.count == 1)
+        #expect(!model.isLoading && signUps.count == 1)
         run.cancel()
     }
 
     @Test func `a cancelled call shows no error`() async {
         let (model, run) = await filled()
-        auth.delay = .seconds(2)
+        server.delay = .seconds(2)
         let signIn = Task { await model.signIn() }
-        await auth.clock.sleepers()
+        await server.clock.sleepers()
         signIn.cancel()
         await signIn.value
         #expect(model.errorMessage == nil && !model.isLoading)
@@ -181,7 +191,7 @@ import Testing
         let (model, run) = await filled()
         await model.resetPassword()
         #expect(model.message == "Password reset email sent!" && model.errorMessage == nil)
-        let token = try #require(auth.mails.last { $0.isReset }?.token)
+        let token = try #require(server.mailToken(to: "ana@example.org", resetsPassword: true))
         model.password = "battery staple"
         #expect(model.message == nil)
         await model.setPassword(token: token)
@@ -198,25 +208,62 @@ import Testing
 
     @Test func `what fails without a reason has the texts asked for`() async {
         let (model, run) = await filled()
-        auth.fail(with: PresenceError.account(.notConnected))
+        server.goOffline()
         await model.resetPassword()
         #expect(model.errorMessage == "Failed to send reset email.")
-        auth.fail(with: PresenceError.account(.storageFailed))
+        server.goOnline()
+        store.failure = CocoaError(.fileWriteOutOfSpace)
         await model.signOut()
         #expect(model.errorMessage == "Failed to sign out.")
-        auth.fail(with: CocoaError(.fileNoSuchFile))
-        await model.signIn()
-        #expect(model.errorMessage == "An unexpected error occurred.")
+        store.failure = nil
         run.cancel()
+        let other = AuthModel(auth: ForeignAccount())
+        (other.email, other.password) = ("ana@example.org", "correct horse")
+        await other.signIn()
+        #expect(other.errorMessage == "An unexpected error occurred.")
     }
 
     @Test func `a session that the server ended brings the forms back`() async {
-        let auth = FakeAccount(signedInAs: User(id: "ana", displayName: "Ana"))
+        let auth = server.app(as: "ana").account
         let (model, run) = await model(auth)
         #expect(model.isAuthenticated)
-        auth.endSession(.tokenReused)
+        _ = try? await auth.accessToken()
+        // Another device has used the refresh token.
+        server.change { $0.grants[1]!.counter += 2 }
+        _ = try? await auth.refresh()
         await until { model.state == .signedOut(.refused(.tokenReused)) }
         run.cancel()
         await run.value
     }
+}
+
+/// An app's own account, whose errors are no ``PresenceError``.
+private struct ForeignAccount: AccountRepository {
+    private static let error = CocoaError(.fileNoSuchFile)
+    var states: PresenceUpdates<AuthState> { PresenceUpdates(AsyncStream { $0.finish() }) }
+    var currentAccount: Account? { nil }
+    func signUp(
+        email: String, password: String, displayName: String?, username: String?
+    ) async throws -> Account.SignUpOutcome { throw Self.error }
+    func signIn(email: String, password: String) async throws -> Account { throw Self.error }
+    func signOut(_ scope: Account.SignOutScope) async throws { throw Self.error }
+    func resetPassword(email: String) async throws { throw Self.error }
+    func resetPassword(token: String, newPassword: String) async throws { throw Self.error }
+    func verifyEmail(token: String) async throws { throw Self.error }
+    func currentUser() async throws -> User { throw Self.error }
+    func update(
+        _ changes: ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?
+    ) async throws -> User { throw Self.error }
+    func changePassword(from password: String, to newPassword: String) async throws { throw Self.error }
+    func changeEmail(to email: String, password: String) async throws { throw Self.error }
+    func deleteAccount(password: String?) async throws { throw Self.error }
+    func sessions() async throws -> [Account.Session] { throw Self.error }
+    func availability(ofUsername username: String) async throws -> Account.UsernameAvailability { throw Self.error }
+    func claimUsername(_ username: String) async throws -> Account { throw Self.error }
+    func user(named username: String) async throws -> User? { throw Self.error }
+    func releaseUsername() async throws { throw Self.error }
+    func uploadPhoto(_ picture: Data) -> AsyncThrowingStream<Upload<Photo>, any Error> {
+        AsyncThrowingStream { $0.finish(throwing: Self.error) }
+    }
+    func removePhoto() async throws { throw Self.error }
 }

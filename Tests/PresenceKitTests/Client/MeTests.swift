@@ -33,7 +33,7 @@ import Testing
         var me = await loop.next()
         while me?.visibility == nil || me?.profile == nil { me = await loop.next() }
         #expect(me?.user == "ana" && me?.status?.status == .auto && me?.profile?.displayName == "Ana")
-        #expect(me?.visibility == MyAudiences(presence: .contacts, contactsCount: 2, blockedCount: 1))
+        #expect(me?.visibility == Me.Audiences(presence: .contacts, contactsCount: 2, blockedCount: 1))
 
         // A change by another device of the user.
         server.deliver(.ownVisibility(OwnVisibility(visibility: .init(presence: .nobody), contacts: 2, blocks: 1)))
@@ -119,7 +119,7 @@ import Testing
         #expect(await client.connectionState == .idle)
         client.connect()
         #expect(await client.connectionState == .connecting)
-        #expect(await client.pendingProfileChanges == PendingProfileChanges())
+        #expect(await client.pendingProfileChanges == PresenceKit.ProfileChanges.Pending())
     }
 
     @Test func `a logger is told how the connection is, without the token`() async {

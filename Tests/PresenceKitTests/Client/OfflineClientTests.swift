@@ -108,11 +108,11 @@ import Testing
             await client.signOut()
             for text in ["Secret", "bob", "ana", "profile", "status"] { #expect(try !onDisk(text), "\(text)") }
             #expect(await client.me == Me(problem: client.connectionProblem))
-            #expect(await client.pendingProfileChanges == PendingProfileChanges())
+            #expect(await client.pendingProfileChanges == PresenceKit.ProfileChanges.Pending())
         }()
         let client = PresenceClient.scripted(dialler, time, storage: try await eventually { try? stored() })
         #expect(await client.me == Me())
-        #expect(await client.pendingProfileChanges == PendingProfileChanges())
+        #expect(await client.pendingProfileChanges == PresenceKit.ProfileChanges.Pending())
         await client.disconnect()
         let people = try await client.people(["bob"])
         #expect(people.isEmpty && people.unanswered == ["bob"])

@@ -69,17 +69,18 @@ import Testing
         try comesBack(person)
         try comesBack(Typing(conversation: "c1", users: ["bob"], othersCount: 2, freshness: .live))
         try comesBack(Device(id: "d", kind: .tablet, name: "n"))
-        try comesBack(MyStatus(status: .busy, text: "x", freshness: .live))
+        try comesBack(Me.Status(status: .busy, text: "x", freshness: .live))
         let problem = PresenceError(.notConnected, "no network", retryAfter: .seconds(2))
         try comesBack(
             Me(
-                user: "ana", status: MyStatus(status: .auto, freshness: .unknown, problem: problem),
-                profile: person.profile, visibility: MyAudiences(presence: .contacts, contactsCount: 3),
+                user: "ana", status: Me.Status(status: .auto, freshness: .unknown, problem: problem),
+                profile: person.profile, visibility: Me.Audiences(presence: .contacts, contactsCount: 3),
                 queuedStatus: .busy, statusRefusal: problem, problem: problem))
-        try comesBack(MyVisibility(presence: .nobody, lastSeen: .everyone, contacts: ["bob"], blocked: ["eve"]))
-        try comesBack(PendingProfileChanges(waiting: .init(displayName: "A", locale: nil), refusal: problem))
+        try comesBack(Me.Visibility(presence: .nobody, lastSeen: .everyone, contacts: ["bob"], blocked: ["eve"]))
+        try comesBack(
+            PresenceKit.ProfileChanges.Pending(waiting: .init(displayName: "A", locale: nil), refusal: problem))
         for update in [ProfileUpdate.queued, .saved(person.profile)] { try comesBack(update) }
-        for update in [ChoiceUpdate.queued, .saved] { try comesBack(update) }
+        for update in [PresenceKit.ChosenStatus.Update.queued, .saved] { try comesBack(update) }
         for state in [
             .idle, .connecting, .live, .stale(since: Date(timeIntervalSince1970: 5)), .closed(nil), .closed(problem),
             .reconnecting(in: .milliseconds(1_500), because: problem),
@@ -168,16 +169,16 @@ import Testing
 
     @Test func `the library's words match the protocol's`() {
         #expect(PresenceKit.PresenceStatus.allCases.map(\.rawValue) == PresenceStatus.allCases.map(\.rawValue))
-        #expect(PresenceKit.DeviceKind.allCases.map(\.rawValue) == DeviceKind.allCases.map(\.rawValue))
+        #expect(PresenceKit.Device.Kind.allCases.map(\.rawValue) == DeviceKind.allCases.map(\.rawValue))
         #expect(PresenceKit.ChosenStatus.allCases.map(\.rawValue) == ChosenStatus.allCases.map(\.rawValue))
         #expect(PresenceKit.Activity.allCases.map(\.rawValue) == Activity.allCases.map(\.rawValue))
         #expect(PresenceKit.Audience.allCases.map(\.rawValue) == Audience.allCases.map(\.rawValue))
-        for kind in DeviceKind.allCases { #expect(PresenceKit.DeviceKind(kind).wire == kind) }
+        for kind in DeviceKind.allCases { #expect(PresenceKit.Device.Kind(kind).wire == kind) }
     }
 
     @Test func `ids are validated as the server does`() {
-        for id in ["a", "u-1", "!~", String(repeating: "x", count: 128)] { #expect(PresenceID.isValid(id)) }
-        for id in ["", "a b", "é", "\n", String(repeating: "x", count: 129)] { #expect(!PresenceID.isValid(id)) }
+        for id in ["a", "u-1", "!~", String(repeating: "x", count: 128)] { #expect(PresenceClient.isValidID(id)) }
+        for id in ["", "a b", "é", "\n", String(repeating: "x", count: 129)] { #expect(!PresenceClient.isValidID(id)) }
     }
 
     @Test func `a change of network is noticed, a repetition and the first update are not`() {

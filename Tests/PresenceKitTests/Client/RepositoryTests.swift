@@ -134,9 +134,9 @@ import Testing
         ]
         for name in names {
             #expect(
-                (DisplayNameRule.fault(in: name) == nil) == (DisplayName.normalized(name) != nil),
+                (User.DisplayNameRule.fault(in: name) == nil) == (DisplayName.normalized(name) != nil),
                 "\(name.debugDescription)")
-            #expect(DisplayNameRule.trimmed(name) == FreeText.trimmed(name))
+            #expect(User.DisplayNameRule.trimmed(name) == FreeText.trimmed(name))
         }
     }
 

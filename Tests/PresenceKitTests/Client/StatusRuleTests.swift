@@ -1,9 +1,8 @@
-import PresenceTesting
 import Testing
 
 @testable import PresenceKit
 
-/// The rules of a status, applied before anything is stored or sent: by a client and by its fake.
+/// The rules of a status, applied before anything is stored or sent: by a client.
 @Suite(.timeLimit(.minutes(1))) struct StatusRuleTests {
     private func error(_ body: () async throws -> Void) async -> PresenceError? {
         do {
@@ -21,23 +20,23 @@ import Testing
         ] as [Duration])
     func `a status is cleared after at least a second and at most 30 days`(time: Duration) async {
         let client = PresenceClient.scripted(ScriptedDialler())
-        for service in [client, FakePresence()] as [any PresenceService] {
-            let error = await error { try await service.setStatus(.busy, text: .keep, clearAfter: time) }
-            #expect(error?.code == .validationFailed && error?.field == "clearAfter")
-            #expect(error?.localizedDescription == "This time cannot be used.")
-        }
+        let error = await error { try await client.setStatus(.busy, text: .keep, clearAfter: time) }
+        #expect(error?.code == .validationFailed && error?.field == "clearAfter")
+        #expect(error?.localizedDescription == "This time cannot be used.")
         #expect(await client.connectionState == .idle, "nothing was begun for it")
     }
 
     @Test func `the limits themselves are valid, and a text has at most 140 characters`() async throws {
-        for bound in [StatusRule.clearing.lowerBound, StatusRule.clearing.upperBound] {
-            try StatusRule.check(text: "lunch", clearAfter: bound)
+        for bound in [
+            PresenceKit.ChosenStatus.Rule.clearing.lowerBound, PresenceKit.ChosenStatus.Rule.clearing.upperBound,
+        ] {
+            try PresenceKit.ChosenStatus.Rule.check(text: "lunch", clearAfter: bound)
         }
-        try StatusRule.check(text: .set(String(repeating: "é", count: StatusRule.maximumCharacters)))
+        try PresenceKit.ChosenStatus.Rule.check(
+            text: .set(String(repeating: "é", count: PresenceKit.ChosenStatus.Rule.maximumCharacters)))
         let text = PresenceKit.Change<String>.set(String(repeating: "x", count: 141))
-        for service in [PresenceClient.scripted(ScriptedDialler()), FakePresence()] as [any PresenceService] {
-            let error = await error { try await service.setStatus(.busy, text: text, clearAfter: nil) }
-            #expect(error?.code == .validationFailed && error?.field == "text")
-        }
+        let client = PresenceClient.scripted(ScriptedDialler())
+        let error = await error { try await client.setStatus(.busy, text: text, clearAfter: nil) }
+        #expect(error?.code == .validationFailed && error?.field == "text")
     }
 }

@@ -30,7 +30,7 @@ private final class AccountScreen {
             case .restoring: title = ""
             case .signedOut(.refused): title = "Please sign in again."
             case .signedOut: title = "Welcome"
-            case .signedIn(let account, let freshness): show(account.email, dimmed: !freshness.isLive)
+            case .signedIn(let account, let freshness): show(account.email ?? "Guest", dimmed: !freshness.isLive)
             }
         }
         // </snippet>
@@ -73,7 +73,7 @@ private final class AccountScreen {
 @Suite(.timeLimit(.minutes(1))) struct AccountSnippetTests {
     // <snippet>
     @MainActor @Test func tellsThatAnEmailIsTaken() async throws {
-        let account = FakeAccount()
+        let account = InMemoryServer().app().account
         try await account.signUp(email: "ana@example.org", password: "correct horse")
         let model = AuthModel(auth: account)
         model.email = "ana@example.org"

@@ -203,15 +203,16 @@ extension Screen {
 @Suite(.timeLimit(.minutes(1))) struct TestingExamples {
     // <snippet>
     @MainActor @Test func showsWhoIsHere() async {
-        let presence = FakePresence(people: [.online("bob", name: "Bob"), .offline("cy", name: "Cy")])
-        let model = RosterModel(presence, users: ["bob", "cy"])
+        let server = InMemoryServer()
+        server.set(.online("bob", name: "Bob"), .offline("cy", name: "Cy"))
+        let model = RosterModel(server.client(as: "ana"), users: ["bob", "cy"])
         let run = Task { await model.run() }
         await until { model.online.map(\.user) == ["bob"] }
 
-        presence.set(.online("cy", name: "Cy"))
+        server.set(.online("cy", name: "Cy"))
         await until { model.online.map(\.user) == ["bob", "cy"] }
 
-        presence.goOffline()
+        server.goOffline()
         await until { !model.freshness.isLive }
         run.cancel()
     }
@@ -219,19 +220,22 @@ extension Screen {
 
     // <snippet>
     @MainActor @Test func tellsWhatWentWrong() async {
-        let presence = FakePresence()
-        let model = MeModel(presence)
-        presence.fail(with: PresenceError(.forbidden, "no"))
+        let server = InMemoryServer()
+        let model = MeModel(server.client(as: "ana"))
+        let run = Task { await model.run() }
+        await until { model.me.user == "ana" }
+        server.fail("status", with: PresenceError(.forbidden, "no"))
         await model.choose(.busy)
         #expect(model.errorMessage == "You are not allowed to do that.")
 
-        presence.delay = .seconds(2)
+        server.delay = .seconds(2)
         let choice = Task { await model.choose(.busy) }
-        await presence.clock.sleepers()
+        await server.received("status", count: 2)
         #expect(model.isSaving)
-        presence.clock.advance(by: .seconds(2))
+        server.clock.advance(by: .seconds(2))
         await choice.value
-        #expect(presence.calls.count == 2)
+        #expect(model.errorMessage == nil)
+        run.cancel()
     }
     // </snippet>
 }

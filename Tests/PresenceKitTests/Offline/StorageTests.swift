@@ -171,7 +171,7 @@ import Testing
             #expect(await storage.cache.read(["bob"]).isEmpty)
             let (owner, writes) = try await storage.writes.load()
             #expect(owner == nil && writes.isEmpty)
-            #expect(storage.deviceID == id && PresenceID.isValid(id ?? ""))
+            #expect(storage.deviceID == id && PresenceClient.isValidID(id ?? ""))
         }
     }
 

@@ -1,14 +1,14 @@
 import Foundation
-import PresenceTesting
 import TestSupport
 import Testing
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// Conversations and messages on this device, over launches.
 @Suite(.timeLimit(.minutes(1))) struct HistoryTests {
-    private let server = MessageServer(["c1": ["ana", "bob"], "c2": ["ana", "cy"]])
+    private let server = InMemoryServer.with(["c1": ["ana", "bob"], "c2": ["ana", "cy"]])
     private let directory: TemporaryDirectory
 
     init() throws { directory = try TemporaryDirectory() }
@@ -77,8 +77,8 @@ import Testing
         try await launch { scene in
             let list = await scene.list { !$0.isStale && $0.count == 13 }
             #expect(list.map(\.text) == ["1", "2", "3", "four"] + (5...13).map { "\($0)" })
-            let cursors = server.asked("subscribe").compactMap {
-                ($0["conversations"] as? [MessageServer.Object])?.first
+            let cursors = server.requests("subscribe").compactMap {
+                ($0["conversations"] as? [InMemoryServer.Object])?.first
             }
             #expect(cursors.last?["after"] as? Int == 10)
             for await list in scene.messages.conversationList where list.allSatisfy({ !$0.isStale }) { break }
@@ -139,7 +139,7 @@ import Testing
     @Test func `another user sees nothing of it`() async throws {
         server.write("one")
         try await launch { await open("c1", until: 1, in: $0) }
-        server.state.withLock { $0.talks["c3"] = MessageServer.Talk(members: ["cy", "dan"]) }
+        server.state.withLock { $0.talks["c3"] = InMemoryServer.Talk(members: ["cy", "dan"]) }
         try await launch(user: "cy") { scene in
             var lists: [Set<String>] = []
             for await list in scene.messages.conversationList {
@@ -185,7 +185,7 @@ import Testing
             await open("c1", until: 1, in: scene)
             server.publish([
                 "type": "conversation",
-                "conversation": ["id": "c1", "version": 9_999, "removed": true] as MessageServer.Object, "at": 1,
+                "conversation": ["id": "c1", "version": 9_999, "removed": true] as InMemoryServer.Object, "at": 1,
             ])
             for await list in scene.messages.conversationList where !list.contains(where: { $0.id == "c1" }) { break }
         }

@@ -4,41 +4,42 @@ import PresenceMessages
 import PresenceTesting
 import Testing
 
-/// Attachments of the next message on a screen, with fakes.
+/// Attachments of the next message on a screen, with a server in memory.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct AttachmentsModelTests {
-    private static let picture = AttachmentFile(Data("abc".utf8), name: "beach.jpg")
+    private static let picture = AttachmentFile(Data("abcd".utf8), name: "beach.jpg")
     private static let map = AttachmentFile(Data("map".utf8), name: "map.pdf")
-    private let fake: FakeMessages
+    private static let upload = "POST /v1/conversations/c1/attachments"
+    private let scene = ModelScene()
     private let model: ConversationModel
+    private var server: InMemoryServer { scene.server }
 
-    init() {
-        fake = FakeMessages(
-            user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
-        model = ConversationModel(
-            conversation: "c1", user: "ana", messages: fake, typing: FakePresence(user: "ana"))
+    init() async {
+        await scene.connected()
+        model = ConversationModel(conversation: "c1", user: "ana", messages: scene.messages, typing: scene.client)
     }
 
     private var files: AttachmentsModel { model.attachments }
 
     /// The attachments of the messages on the server.
     private func sent() async throws -> [[String]] {
-        try await fake.getMessages(in: "c1", before: nil, limit: 100).map { $0.attachments.map(\.id) }
+        await scene.settled()
+        return try await scene.messages.getMessages(in: "c1", before: nil, limit: 100).map { $0.attachments.map(\.id) }
     }
 
     @Test func `a file is uploaded at once, with progress, and sent with the next message`() async throws {
-        fake.delay = .seconds(1)
+        server.delay = .seconds(1)
         let upload = Task { await files.attach(Self.picture) }
         await until { files.items.first?.progressText == "Uploading... 50%" }
         model.text = "The beach"
         #expect(!model.canSend && files.items[0].name == "beach.jpg", "not before it is uploaded")
-        await fake.clock.sleepers()
-        fake.clock.advance(by: .seconds(1))
+        await server.clock.sleepers()
+        server.clock.advance(by: .seconds(1))
         await upload.value
-        fake.delay = nil
+        server.delay = nil
         #expect(files.items[0].attachment?.type == .image && files.items[0].progressText == nil && model.canSend)
         await model.send()
         #expect(files.items.isEmpty && model.text.isEmpty && !model.canSend)
-        #expect(try await sent() == [["upload-1"]] && fake.texts(in: "c1") == ["The beach"])
+        #expect(try await sent() == [["upload-1"]] && server.texts(in: "c1") == ["The beach"])
     }
 
     @Test func `files are sent in the order in which they were attached, even without a text`() async throws {
@@ -50,21 +51,20 @@ import Testing
     }
 
     @Test func `a failed upload shows the reason, blocks the message, and can be retried`() async throws {
-        fake.isOffline = true
+        await scene.goOffline()
         await files.attach(Self.map)
         let failed = try #require(files.items.first)
         #expect(failed.errorMessage == "There is no connection to the server." && failed.canRetry && !model.canSend)
-        fake.isOffline = false
+        await scene.goOnline()
         await files.retry(failed)
         #expect(files.items.map(\.attachment?.id) == ["upload-1"] && model.canSend)
         await files.retry(files.items[0])
-        let uploads = fake.calls.count { if case .upload = $0 { true } else { false } }
-        #expect(uploads == 2, "what is there is not sent again")
+        #expect(server.requests(Self.upload).count == 1, "what is there is not sent again")
     }
 
     @Test func `an unusable file shows the reason, and can only be removed`() async throws {
         for code in [PresenceError.Code.tooLarge, .forbidden, .notOffered, .validationFailed] {
-            fake.fail(with: PresenceError(code, "refused by the test"))
+            server.fail(Self.upload, with: PresenceError(code, "refused by the test"))
             await files.attach(Self.map)
             #expect(files.items.last?.canRetry == false && files.items.last?.errorMessage != nil)
         }
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `a file is removed during its upload, and by a cancelled task`() async {
-        fake.delay = .seconds(1)
+        server.delay = .seconds(1)
         let removed = Task { await files.attach(Self.map) }
         await until { files.items.count == 1 }
         files.remove(files.items[0])
@@ -100,19 +100,21 @@ import Testing
     @Test func `unsent files are restored, and an edit leaves the files alone`() async throws {
         await files.attach(Self.map)
         model.text = "Map"
-        fake.fail({ if case .send = $0 { true } else { false } }, with: PresenceError(.storageFailed, "full"))
+        await scene.writes.set(mayAppend: false)
         await model.send()
         #expect(model.text == "Map" && files.items.map(\.attachment?.id) == ["upload-1"])
         #expect(model.errorMessage == "The change could not be kept on this device.")
 
-        let own = try await fake.send(Message(conversationId: "c1", senderId: "ana", text: "old"))
-        let stored = try #require(try await fake.getMessages(in: "c1", before: nil, limit: 1).first)
+        await scene.writes.set()
+        let own = try await scene.messages.send(Message(conversationId: "c1", senderId: "ana", text: "old"))
+        await scene.settled()
+        let stored = try #require(try await scene.messages.getMessages(in: "c1", before: nil, limit: 1).first)
         #expect(stored.id == own.id)
         model.beginEditing(stored)
         #expect(!model.canSend, "the same text")
         model.text = "new"
         await model.send()
-        #expect(files.items.count == 1 && model.text == "Map" && fake.texts(in: "c1") == ["new"])
+        #expect(files.items.count == 1 && model.text == "Map" && server.texts(in: "c1") == ["new"])
         await model.send()
         #expect(try await sent() == [[], ["upload-1"]])
     }

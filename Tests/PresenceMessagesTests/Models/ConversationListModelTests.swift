@@ -4,21 +4,16 @@ import PresenceMessages
 import PresenceTesting
 import Testing
 
-/// The list of conversations on a screen, with a fake.
+/// The list of conversations on a screen, with a server in memory.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ConversationListModelTests {
-    private let fake = FakeMessages(
-        user: "ana",
-        conversations: [
-            ChatConversation(
-                id: "c1", kind: .direct, participants: ["ana", "bob"], createdAt: FakeMessages.beginning),
-            ChatConversation(
-                id: "g1", kind: .group, participants: ["ana", "bob", "cy"], groupName: "Trip", owner: "ana",
-                createdAt: FakeMessages.beginning),
-        ])
+    private let scene = ModelScene()
+    private var server: InMemoryServer { scene.server }
+
+    init() { server.add(conversation: "g1", of: ["ana", "bob", "cy"], name: "Trip") }
 
     private func following(_ body: (ConversationListModel) async throws -> Void) async rethrows {
         let model = ConversationListModel(
-            user: "ana", messages: fake, now: { FakeMessages.beginning + 60 }, name: { $0.capitalized })
+            user: "ana", messages: scene.messages, now: { .inTests + 60 }, name: { $0.capitalized })
         let run = Task { await model.run() }
         defer { run.cancel() }
         await until { model.isLoaded }
@@ -27,9 +22,9 @@ import Testing
 
     @Test func `the newest conversation is first, with title, preview and unread messages`() async {
         await following { model in
-            fake.receive("Hello", from: "bob", in: "c1")
+            server.write("Hello", from: "bob", in: "c1")
             await until { model.conversations.map(\.id) == ["c1", "g1"] }
-            fake.receive("Where?", from: "cy", in: "g1")
+            server.write("Where?", from: "cy", in: "g1")
             await until { model.conversations.map(\.id) == ["g1", "c1"] }
             #expect(model.conversations.map { model.title(of: $0) } == ["Trip", "Bob"])
             #expect(model.conversations.map { model.preview(of: $0) } == ["Cy: Where?", "Hello"])
@@ -40,7 +35,7 @@ import Testing
     }
 
     @Test func `a preview names messages without a text`() {
-        let model = ConversationListModel(user: "ana", messages: fake)
+        let model = ConversationListModel(user: "ana", messages: scene.messages)
         var conversation = ChatConversation(id: "c", kind: .direct, participants: ["ana", "bob"])
         #expect(model.preview(of: conversation) == "")
         let picture = MessageAttachment(type: .image, url: "https://example.org/a", sizeBytes: 1)
@@ -49,15 +44,15 @@ import Testing
                 conversationId: "c", senderId: "ana", text: "", attachments: attachments)
             #expect(model.preview(of: conversation) == text)
         }
-        conversation.lastMessage?.delete(by: "ana", at: FakeMessages.beginning)
+        conversation.lastMessage?.delete(by: "ana", at: .inTests)
         #expect(model.preview(of: conversation) == "Message deleted")
     }
 
     @Test func `muted and archived conversations do not count; a mute ends by itself`() async throws {
         try await following { model in
-            for id in ["c1", "g1"] { fake.receive("x", from: "bob", in: id) }
+            for id in ["c1", "g1"] { server.write("x", from: "bob", in: id) }
             await until { model.unreadCount == 2 }
-            let c1 = try #require(fake["c1"])
+            let c1 = try #require(model.conversations.first { $0.id == "c1" })
             await model.mute(c1, for: .seconds(3_600))
             await until { model.unreadCount == 1 && model.isMuted(model.conversations.first { $0.id == "c1" }!) }
             await model.mute(c1, for: .seconds(1))
@@ -86,12 +81,12 @@ import Testing
 
     @Test func `a failed action shows the reason, and the next one clears it`() async throws {
         try await following { model in
-            await model.rename(try #require(fake["c1"]), to: "Bobby")
+            await model.rename(try #require(model.conversations.first { $0.id == "c1" }), to: "Bobby")
             #expect(model.errorMessage == "You are not allowed to do that." && !model.isBusy)
-            fake.isOffline = true
+            await scene.goOffline()
             #expect(await model.open(with: "cy") == nil)
             #expect(model.errorMessage == "There is no connection to the server.")
-            fake.isOffline = false
+            await scene.goOnline()
             #expect(await model.open(with: "cy") != nil && model.errorMessage == nil)
         }
     }

@@ -1,19 +1,19 @@
 import EventLoops
 import Foundation
-import PresenceTesting
 import TestSupport
 
 @testable import PresenceAccounts
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// The parts that the apps of one device share: servers, the stored session, the clock.
 struct AppScene {
-    let server: MessageServer
+    let server: InMemoryServer
     let sessions = FakeTokenStore()
     let clock = TestClock()
 
-    init(_ server: MessageServer = MessageServer(["c1": ["ana", "bob"]])) { self.server = server }
+    init(_ server: InMemoryServer = InMemoryServer.with(["c1": ["ana", "bob"]])) { self.server = server }
 
     /// A server of accounts: the user is the name in the e-mail, which is also the refresh token.
     static let transport = FakeHTTPTransport { request in

@@ -1,15 +1,21 @@
 import Foundation
+import PresenceTesting
 
 @testable import PresenceKit
 
-/// A queue of writes on a disk that the test can make full.
+/// A queue of writes on a disk that the test can make full or slow.
 actor FaultyWrites: WriteQueue {
     private let writes = MemoryWriteQueue()
     private var mayAppend = true
     private var mayRemove = true
+    private var delay: Duration?
+    /// The clock of the disk.
+    let clock = TestClock()
+    /// All writes of which the append was tried.
+    private(set) var tried: [QueuedWrite] = []
 
-    func set(mayAppend: Bool = true, mayRemove: Bool = true) {
-        (self.mayAppend, self.mayRemove) = (mayAppend, mayRemove)
+    func set(mayAppend: Bool = true, mayRemove: Bool = true, delay: Duration? = nil) {
+        (self.mayAppend, self.mayRemove, self.delay) = (mayAppend, mayRemove, delay)
     }
 
     private func check(_ isAllowed: Bool) throws {
@@ -19,6 +25,8 @@ actor FaultyWrites: WriteQueue {
     func load() async -> (owner: String?, writes: [QueuedWrite]) { await writes.load() }
     func setOwner(_ user: String) async { await writes.setOwner(user) }
     func append(_ write: QueuedWrite) async throws {
+        tried.append(write)
+        if let delay { try await clock.sleep(for: delay) }
         try check(mayAppend)
         try await writes.append(write)
     }

@@ -1,12 +1,12 @@
 import Foundation
-import PresenceTesting
 
 @testable import PresenceKit
 @testable import PresenceMessages
+@testable import PresenceTesting
 
 /// A client with its messages, with a server in memory.
 struct Scene {
-    let server: MessageServer
+    let server: InMemoryServer
     let client: PresenceClient
     let messages: PresenceMessenger
     let clock = TestClock()
@@ -17,7 +17,7 @@ struct Scene {
     ///   - user: the user named by the token. Without one the token names no user, and the server assumes ana.
     ///   - token: returns the token, instead of one that names `user`.
     init(
-        _ server: MessageServer = MessageServer(), storage: Storage = .memory(), user: String? = nil,
+        _ server: InMemoryServer = InMemoryServer.with(), storage: Storage = .memory(), user: String? = nil,
         token provider: PresenceClient.TokenProvider? = nil,
         configuration messaging: PresenceMessenger.Configuration = PresenceMessenger.Configuration()
     ) {

@@ -2,6 +2,8 @@ import EventLoops
 import Foundation
 import WebSockets
 
+@testable import PresenceTesting
+
 /// The same server on a real socket, for clients in other processes.
 final class SocketMessageServer: Sendable {
     let port: Int
@@ -10,7 +12,7 @@ final class SocketMessageServer: Sendable {
 
     var url: URL { URL(string: "ws://127.0.0.1:\(port)/v1/ws")! }
 
-    init(_ server: MessageServer) throws {
+    init(_ server: InMemoryServer) throws {
         loop = try EventLoop(name: "message-server")
         var configuration = WebSocketServerConfiguration()
         configuration.subprotocols = ["presence.v1"]
@@ -40,14 +42,14 @@ final class SocketMessageServer: Sendable {
 
     /// Confined to the loop.
     private final class Delegate: WebSocketServerDelegate {
-        private let server: MessageServer
+        private let server: InMemoryServer
         private let loop: EventLoop
         private let onLoop: OnLoop
         private var peers: [SocketID: Int] = [:]
         /// Data for sockets that cannot be written to now.
         private var outboxes: [SocketID: [UInt8]] = [:]
 
-        init(_ server: MessageServer, _ loop: EventLoop, _ onLoop: OnLoop) {
+        init(_ server: InMemoryServer, _ loop: EventLoop, _ onLoop: OnLoop) {
             (self.server, self.loop, self.onLoop) = (server, loop, onLoop)
         }
 
@@ -60,7 +62,7 @@ final class SocketMessageServer: Sendable {
         func shouldUpgrade(_ request: UpgradeRequest) -> UpgradeDecision { .accept }
         func opened(_ socket: SocketID, request: UpgradeRequest) {
             peers[socket] = server.join(
-                MessageServer.Peer(
+                InMemoryServer.Peer(
                     say: { [loop, onLoop] text in
                         loop.execute { onLoop.delegate?.send(WebSocketFrame.text(text), to: socket) }
                     },

@@ -85,21 +85,24 @@ import Testing
     }
 
     @Test func `the models' content is on the screen`() async throws {
-        let presence = FakePresence(user: "ana", people: [.online("bob", name: "Bob")])
-        let fake = FakeMessages(
-            user: "ana", conversations: [ChatConversation(id: "c1", kind: .direct, participants: ["ana", "bob"])])
-        let roster = RosterModel(presence, users: ["bob"])
+        let server = InMemoryServer()
+        server.set(.online("bob", name: "Bob"))
+        server.add(conversation: "c1", of: ["ana", "bob"])
+        let client = server.client(as: "ana")
+        let messages = PresenceMessenger(client)
+        let roster = RosterModel(client, users: ["bob"])
         let model = ConversationModel(
-            conversation: "c1", user: "ana", messages: fake, typing: presence
+            conversation: "c1", user: "ana", messages: messages, typing: client
         ) { user in roster.people.first { $0.user == user }?.displayName ?? user }
         let runs = [Task { await model.run() }, Task { await roster.run() }]
         defer { runs.forEach { $0.cancel() } }
         let picture = MessageAttachment(type: .image, url: "https://example.org/a", sizeBytes: 1)
-        try await fake.send(
+        try await messages.send(
             Message(
                 conversationId: "c1", senderId: "ana", text: "", attachments: [picture], isPriority: true,
                 priorityReason: "now"))
-        fake.receive("Nice", from: "bob", in: "c1")
+        await until { model.messages.first?.status == .sent }
+        server.write("Nice", from: "bob", in: "c1")
         await until { model.messages.count == 2 && !roster.people.isEmpty && model.title == "Bob" }
         let zone = try #require(TimeZone(identifier: "UTC"))
         let content = ChatScreen.Content(model, roster, .live, in: zone)

@@ -17,7 +17,7 @@ enum Scene {
 
     static func person(
         _ user: String, _ name: String? = nil, _ status: PresenceStatus = .online, since: TimeInterval? = 60,
-        lastSeen: TimeInterval? = nil, text: String? = nil, devices: [DeviceKind] = [],
+        lastSeen: TimeInterval? = nil, text: String? = nil, devices: [Device.Kind] = [],
         freshness: Freshness = .live, problem: PresenceError? = nil, arrival: Arrival? = nil,
         profileArrival: Arrival? = nil
     ) -> Person {

@@ -53,7 +53,7 @@ final class Server: Sendable {
     }
 
     /// A connected client of a user.
-    func client(_ user: String, _ kind: DeviceKind = .phone) async throws -> PresenceClient {
+    func client(_ user: String, _ kind: Device.Kind = .phone) async throws -> PresenceClient {
         var configuration = PresenceClient.Configuration()
         configuration.reconnectCap = .milliseconds(200)
         let client = PresenceClient(

@@ -1,7 +1,7 @@
 import Observation
 import PresenceKit
 
-/// The app's only screen. All values on it come from models, and it uses the client's protocols only.
+/// The app's only screen. All values on it come from models.
 @MainActor @Observable
 public final class MainScreen {
     public let roster: RosterModel
@@ -11,20 +11,20 @@ public final class MainScreen {
     /// The typing users of the open conversation.
     public private(set) var typing: TypingModel?
 
-    private let service: any PresenceService
+    private let client: PresenceClient
     private let clock: any Clock<Duration>
     private var typingRun: Task<Void, Never>?
 
     public init(
-        _ service: any PresenceService, users: any UserRepository, user: String, friends: [String],
+        _ client: PresenceClient, users: any UserRepository, user: String, friends: [String],
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.service = service
+        self.client = client
         self.clock = clock
-        roster = RosterModel(service, users: friends)
-        me = MeModel(service)
+        roster = RosterModel(client, users: friends)
+        me = MeModel(client)
         profile = ProfileModel(user: user, users: users, clock: clock)
-        connection = ConnectionModel(service)
+        connection = ConnectionModel(client)
     }
 
     /// Observes all models until its task is cancelled, or the user signs out.
@@ -90,7 +90,7 @@ public final class MainScreen {
     public func open(conversation: String) {
         typingRun?.cancel()
         typing?.stop()
-        let model = TypingModel(service, conversation: conversation, clock: clock) { [roster] user in
+        let model = TypingModel(client, conversation: conversation, clock: clock) { [roster] user in
             roster.people.first { $0.user == user }?.displayName ?? user
         }
         typing = model

@@ -5,12 +5,12 @@ public struct Device: Codable, Hashable, Sendable {
     /// client makes an id and uses it for all its connections.
     public var id: String?
     /// The kind that others see in ``PersonPresence/devices``.
-    public var kind: DeviceKind
+    public var kind: Device.Kind
     /// A name for display.
     public var name: String?
 
     /// Creates a device. By default its kind is this machine's, and its id the one in the storage.
-    public init(id: String? = nil, kind: DeviceKind = .current, name: String? = nil) {
+    public init(id: String? = nil, kind: Device.Kind = .current, name: String? = nil) {
         self.id = id
         self.kind = kind
         self.name = name

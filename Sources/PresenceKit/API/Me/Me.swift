@@ -4,11 +4,11 @@ public struct Me: Codable, Hashable, Sendable {
     /// from the launch.
     public var user: String?
     /// The status that the user chose for all their devices.
-    public var status: MyStatus?
+    public var status: Me.Status?
     /// The profile as others see it, without queued changes.
     public var profile: PersonProfile?
     /// The users who may see this user.
-    public var visibility: MyAudiences?
+    public var visibility: Me.Audiences?
     /// A chosen status that is queued until there is a connection. Others do not see it until the server has accepted
     /// it.
     public var queuedStatus: ChosenStatus?
@@ -19,7 +19,7 @@ public struct Me: Codable, Hashable, Sendable {
 
     /// Creates a value for fakes and previews. Omitted members are unknown.
     public init(
-        user: String? = nil, status: MyStatus? = nil, profile: PersonProfile? = nil, visibility: MyAudiences? = nil,
+        user: String? = nil, status: Me.Status? = nil, profile: PersonProfile? = nil, visibility: Me.Audiences? = nil,
         queuedStatus: ChosenStatus? = nil, statusRefusal: PresenceError? = nil, problem: PresenceError? = nil
     ) {
         self.user = user
@@ -32,31 +32,33 @@ public struct Me: Codable, Hashable, Sendable {
     }
 }
 
-/// The user's visibility settings, and the lengths of their lists.
-public struct MyAudiences: Codable, Hashable, Sendable {
-    /// The users who may see the presence. To all others the user looks unknown.
-    public var presence: Audience
-    /// The users among them who may also see when the user was last online.
-    public var lastSeen: Audience
-    /// Whether read receipts are shared: `everyone` or `nobody`.
-    public var receipts: Audience
-    /// The users who find the user by username.
-    public var findable: Audience
-    /// The number of users on the list of contacts.
-    public var contactsCount: Int
-    /// The number of users that this user blocks.
-    public var blockedCount: Int
+extension Me {
+    /// The user's visibility settings, and the lengths of their lists.
+    public struct Audiences: Codable, Hashable, Sendable {
+        /// The users who may see the presence. To all others the user looks unknown.
+        public var presence: Audience
+        /// The users among them who may also see when the user was last online.
+        public var lastSeen: Audience
+        /// Whether read receipts are shared: `everyone` or `nobody`.
+        public var receipts: Audience
+        /// The users who find the user by username.
+        public var findable: Audience
+        /// The number of users on the list of contacts.
+        public var contactsCount: Int
+        /// The number of users that this user blocks.
+        public var blockedCount: Int
 
-    /// Creates settings; the defaults are those of a new user.
-    public init(
-        presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience = .everyone,
-        findable: Audience = .everyone, contactsCount: Int = 0, blockedCount: Int = 0
-    ) {
-        self.presence = presence
-        self.lastSeen = lastSeen
-        self.receipts = receipts
-        self.findable = findable
-        self.contactsCount = contactsCount
-        self.blockedCount = blockedCount
+        /// Creates settings; the defaults are those of a new user.
+        public init(
+            presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience = .everyone,
+            findable: Audience = .everyone, contactsCount: Int = 0, blockedCount: Int = 0
+        ) {
+            self.presence = presence
+            self.lastSeen = lastSeen
+            self.receipts = receipts
+            self.findable = findable
+            self.contactsCount = contactsCount
+            self.blockedCount = blockedCount
+        }
     }
 }

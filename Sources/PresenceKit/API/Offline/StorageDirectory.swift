@@ -33,7 +33,7 @@ final class StorageDirectory: Sendable {
     func deviceID() throws -> String {
         let file = url.appendingPathComponent("device")
         defer { keepOutOfBackups(file) }
-        if let text = try? String(contentsOf: file, encoding: .utf8), PresenceID.isValid(text) { return text }
+        if let text = try? String(contentsOf: file, encoding: .utf8), PresenceClient.isValidID(text) { return text }
         let id = UUID().uuidString.lowercased()
         do {
             try Data(id.utf8).write(to: file, options: .atomic)

@@ -17,7 +17,7 @@ public struct PersonPresence: Codable, Hashable, Sendable {
     /// The status text, if the user set one; always `nil` while offline.
     public var text: String?
     /// The kinds of the user's connected devices, sorted and unique; empty while offline.
-    public var devices: [DeviceKind]
+    public var devices: [Device.Kind]
     /// Increases with every change; 0 for an unknown or hidden user.
     public var version: Int64
     /// Whether the value is current.
@@ -39,7 +39,7 @@ public struct PersonPresence: Codable, Hashable, Sendable {
     /// Creates a presence, for fakes and previews. The defaults are those of an unknown user.
     public init(
         user: String, status: PresenceStatus = .offline, since: Date? = nil, lastSeen: Date? = nil,
-        text: String? = nil, devices: [DeviceKind] = [], version: Int64 = 0, freshness: Freshness,
+        text: String? = nil, devices: [Device.Kind] = [], version: Int64 = 0, freshness: Freshness,
         problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
         self.user = user
@@ -60,7 +60,7 @@ public struct PersonPresence: Codable, Hashable, Sendable {
         self.init(
             user: user, status: PresenceStatus(presence.status), since: presence.since.map(Date.init(timestamp:)),
             lastSeen: presence.lastSeen.map(Date.init(timestamp:)), text: presence.text,
-            devices: presence.devices.map(DeviceKind.init),
+            devices: presence.devices.map(Device.Kind.init),
             version: presence.version, freshness: freshness, problem: problem, arrival: arrival)
     }
 }

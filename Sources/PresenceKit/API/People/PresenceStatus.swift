@@ -4,10 +4,12 @@ public enum PresenceStatus: String, Codable, Sendable, CaseIterable {
     case online, away, busy, offline
 }
 
-/// The kind of a connected device.
-public enum DeviceKind: String, Codable, Sendable, CaseIterable, Comparable {
-    /// The kind that the device declared when it connected.
-    case phone, tablet, desktop, web, bot, other
+extension Device {
+    /// The kind of a connected device.
+    public enum Kind: String, Codable, Sendable, CaseIterable, Comparable {
+        /// The kind that the device declared when it connected.
+        case phone, tablet, desktop, web, bot, other
 
-    public static func < (a: DeviceKind, b: DeviceKind) -> Bool { a.rawValue < b.rawValue }
+        public static func < (a: Device.Kind, b: Device.Kind) -> Bool { a.rawValue < b.rawValue }
+    }
 }

@@ -4,8 +4,8 @@ import PresenceProtocol
 // The pending profile changes, in memory and in the storage.
 extension OwnUser {
     /// Pending profile changes and the last rejection.
-    var keptChanges: PendingProfileChanges {
-        PendingProfileChanges(waiting: profile.waiting.map(ProfileChanges.init), refusal: profile.refusal)
+    var keptChanges: ProfileChanges.Pending {
+        ProfileChanges.Pending(waiting: profile.waiting.map(ProfileChanges.init), refusal: profile.refusal)
     }
 
     /// Keeps a change for the next connection, or until `uptime`; `call` waits until it is stored. Returns whether

@@ -163,9 +163,9 @@ struct OwnUser: Sendable {
     mutating func problemChanged() { statusStamp += 1 }
 
     /// The chosen status, if known.
-    func knownStatus(on link: Link) -> MyStatus? {
+    func knownStatus(on link: Link) -> Me.Status? {
         status.map { status in
-            MyStatus(
+            Me.Status(
                 status: ChosenStatus(status.status), text: status.text,
                 clearsAt: status.clearAt.map(Date.init(timestamp:)),
                 freshness: link.freshness(isConfirmed: true, staleSince: statusStaleSince),
@@ -174,16 +174,16 @@ struct OwnUser: Sendable {
     }
 
     /// The element for observers. If the client is closed, they get an element even if the status is unknown.
-    func shownStatus(on link: Link) -> MyStatus? {
+    func shownStatus(on link: Link) -> Me.Status? {
         knownStatus(on: link)
-            ?? link.closingProblem.map { MyStatus(status: .auto, freshness: .unknown, problem: $0) }
+            ?? link.closingProblem.map { Me.Status(status: .auto, freshness: .unknown, problem: $0) }
     }
 
     // MARK: Audiences
 
-    var audiences: MyAudiences? { visibility.held }
+    var audiences: Me.Audiences? { visibility.held }
 
-    mutating func hold(_ audiences: MyAudiences) {
+    mutating func hold(_ audiences: Me.Audiences) {
         if visibility.hold(audiences) { stamp += 1 }
     }
 

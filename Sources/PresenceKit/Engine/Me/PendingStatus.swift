@@ -25,7 +25,7 @@ struct PendingStatus: Sendable {
     /// The shortest `clearAfter` that the server accepts.
     private static let shortestClearing: Milliseconds = 1_000
     /// The longest `clearAfter`, in seconds.
-    private static let longestClearing = StatusRule.clearing.upperBound.timeInterval
+    private static let longestClearing = ChosenStatus.Rule.clearing.upperBound.timeInterval
 
     init(_ change: StatusChange, call: CallID, at uptime: Duration) {
         status = change.status

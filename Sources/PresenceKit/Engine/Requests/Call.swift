@@ -14,7 +14,7 @@ struct CallID: Hashable, Sendable, Comparable {
 enum Call: Sendable {
     case get([UserID])
     case setStatus(StatusChange)
-    case updateProfile(Wire.ProfileChanges, OfflinePolicy)
+    case updateProfile(Wire.ProfileChanges, PresenceClient.OfflinePolicy)
     case createConversation(Creation)
     /// A change of visibility, contacts or blocks, answered with `ok`.
     case changeVisibility(ClientMessage.Body)
@@ -51,7 +51,7 @@ extension Call {
 extension StatusChange {
     fileprivate var flaw: PresenceError? {
         do throws(PresenceError) {
-            try StatusRule.check(text: Change(text), clearAfter: clearAfter.map { .milliseconds($0) })
+            try ChosenStatus.Rule.check(text: Change(text), clearAfter: clearAfter.map { .milliseconds($0) })
             return nil
         } catch {
             return error
@@ -102,7 +102,7 @@ enum Reply: Sendable {
     case people(People)
     case profile(ProfileUpdate<PersonProfile>)
     case conversation(Conversation)
-    case visibility(MyVisibility)
+    case visibility(Me.Visibility)
     /// The reply to an attached library's request, as raw parts.
     case other([Data])
 }

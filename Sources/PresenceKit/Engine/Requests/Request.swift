@@ -11,7 +11,7 @@ enum Request: Sendable {
     /// The calls that want each user, and the set of all these calls.
     case get([UserID: [CallID]], Set<CallID>)
     case status(PendingStatus)
-    case updateProfile(Wire.ProfileChanges, OfflinePolicy, CallID)
+    case updateProfile(Wire.ProfileChanges, PresenceClient.OfflinePolicy, CallID)
     case keptProfile
     case createConversation(Creation, CallID)
     case typing(ConversationID)

@@ -40,7 +40,7 @@ public final class PhotoModel {
     /// Uploads a picture: JPEG or PNG, at most 5 MiB. Replaces an upload in progress.
     public func upload(_ picture: Data) async {
         cancel()
-        if let fault = PhotoRule.fault(in: picture) { return errorMessage = fault }
+        if let fault = Photo.Rule.fault(in: picture) { return errorMessage = fault }
         isUploading = true
         let task = Task { [number] in await send(picture, number) }
         uploading = task

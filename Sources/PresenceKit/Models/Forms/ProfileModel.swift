@@ -86,16 +86,16 @@ public final class ProfileModel {
     /// Whether there is an ``errorMessage``.
     public var showError: Bool { errorMessage != nil }
     /// The fault of the name, as a text for users; also `nil` while the field is empty.
-    public var displayNameError: String? { displayName.isEmpty ? nil : DisplayNameRule.fault(in: displayName) }
+    public var displayNameError: String? { displayName.isEmpty ? nil : User.DisplayNameRule.fault(in: displayName) }
 
     /// Whether saving is possible now.
     public var canSave: Bool {
-        !isLoading && hasChanges && DisplayNameRule.fault(in: displayName) == nil && usernameError == nil
+        !isLoading && hasChanges && User.DisplayNameRule.fault(in: displayName) == nil && usernameError == nil
             && !isCheckingAvailability && (!hasNewUsername || username.isEmpty || usernameAvailable == true)
             && photo?.isUploading != true
     }
 
-    private var nameChanged: Bool { DisplayNameRule.trimmed(displayName) != saved?.displayName ?? "" }
+    private var nameChanged: Bool { User.DisplayNameRule.trimmed(displayName) != saved?.displayName ?? "" }
     private var hasNewUsername: Bool { usernames != nil && username != savedUsername ?? "" }
 
     /// Observes the profile until its task is cancelled, or the user signs out. Unsaved edits stay.
@@ -194,7 +194,7 @@ public final class ProfileModel {
         defer { isLoading = false }
         do {
             // A snapshot, because the user may continue to type.
-            let (form, name) = (fields, DisplayNameRule.trimmed(displayName))
+            let (form, name) = (fields, User.DisplayNameRule.trimmed(displayName))
             let changes = ProfileChanges(
                 displayName: nameChanged ? .set(name) : .keep,
                 photoURL: photoURL == saved?.profileImageURL ? .keep : Change(photoURL))
@@ -267,7 +267,7 @@ public final class ProfileModel {
         }
         // An empty username releases the name.
         guard !username.isEmpty, let usernames else { return }
-        usernameError = UsernameRule.fault(in: username)
+        usernameError = User.UsernameRule.fault(in: username)
         guard usernameError == nil else { return }
         isCheckingAvailability = true
         checking = Task { [weak self, clock, username] in

@@ -7,7 +7,7 @@ public final class ProfileSetupModel {
     /// The name in the form, cut to the maximum length while it is typed.
     public var displayName: String {
         get { name }
-        set { name = String(newValue.prefix(DisplayNameRule.maximumLength)) }
+        set { name = String(newValue.prefix(User.DisplayNameRule.maximumLength)) }
     }
     /// The picture that is saved with the name; follows ``photo``.
     public var profileImageURL: URL?
@@ -46,8 +46,8 @@ public final class ProfileSetupModel {
         self.users = users
         self.setup = setup
         photo = photos.map { PhotoModel(photos: $0) }
-        let ownName = DisplayNameRule.trimmed(currentUser.displayName)
-        standardName = ownName.isEmpty ? DisplayNameRule.standard(for: currentUser.email) : ownName
+        let ownName = User.DisplayNameRule.trimmed(currentUser.displayName)
+        standardName = ownName.isEmpty ? User.DisplayNameRule.standard(for: currentUser.email) : ownName
         name = standardName
         savedImageURL = currentUser.profileImageURL
         profileImageURL = currentUser.profileImageURL
@@ -61,18 +61,18 @@ public final class ProfileSetupModel {
     /// default name, so with accounts call `isNeeded(for:)` of PresenceAccounts, which uses the account's record
     /// of the completed form.
     public static func isNeeded(for user: User) -> Bool {
-        user.displayName.isEmpty || user.displayName == DisplayNameRule.standard(for: user.email)
+        user.displayName.isEmpty || user.displayName == User.DisplayNameRule.standard(for: user.email)
     }
 
     /// A text such as `12/50`.
-    public var counter: String { "\(displayName.count)/\(DisplayNameRule.maximumLength)" }
+    public var counter: String { "\(displayName.count)/\(User.DisplayNameRule.maximumLength)" }
     /// Whether to highlight the counter: above 45.
     public var isNearLimit: Bool { displayName.count > 45 }
     /// Whether the buttons are enabled: no save or upload is in progress.
     public var canContinue: Bool { !isLoading && photo?.isUploading != true }
 
     /// The fault of the name, as a text for users.
-    public func validateDisplayName() -> String? { DisplayNameRule.fault(in: displayName) }
+    public func validateDisplayName() -> String? { User.DisplayNameRule.fault(in: displayName) }
 
     /// Saves the profile. An invalid name is reported without a request.
     public func saveProfile() async {
@@ -80,7 +80,7 @@ public final class ProfileSetupModel {
         lastAttempt = .save
         errorMessage = validateDisplayName()
         guard errorMessage == nil else { return }
-        await save(DisplayNameRule.trimmed(displayName), profileImageURL)
+        await save(User.DisplayNameRule.trimmed(displayName), profileImageURL)
     }
 
     /// Completes the form with the original name and the stored picture, if any. Edits and an unfinished upload are

@@ -15,12 +15,14 @@ extension PresenceClient: UserRepository {
     public func users(_ ids: [User.ID]) async throws -> Users {
         do {
             // A malformed id counts as missing, so that the other users are still returned.
-            let people = try await people(ids.filter(PresenceID.isValid))
+            let people = try await people(ids.filter(PresenceClient.isValidID))
             var seen: Set<String> = []
             let missing = Set(people.missing)
             return Users(
                 people.map(User.init),
-                missing: ids.filter { seen.insert($0).inserted && (missing.contains($0) || !PresenceID.isValid($0)) },
+                missing: ids.filter {
+                    seen.insert($0).inserted && (missing.contains($0) || !PresenceClient.isValidID($0))
+                },
                 isStale: people.problem != nil)
         } catch let error as PresenceError {
             throw error.whileReading
@@ -31,8 +33,8 @@ extension PresenceClient: UserRepository {
         found(id) { User($0) }
     }
 
-    public func userStates(of id: User.ID) -> AsyncStream<UserState> {
-        found(id) { UserState(user: User($0), isStale: $0.freshness != .live, isFound: $0.isFound) }
+    public func userStates(of id: User.ID) -> AsyncStream<User.State> {
+        found(id) { User.State(user: User($0), isStale: $0.freshness != .live, isFound: $0.isFound) }
     }
 
     /// Observes a user once they are found, or the server or the id itself shows that they are not.

@@ -154,7 +154,7 @@ import Testing
             #expect(bench.error(of: id)?.outcomeUnknown == false)
         }
         let kept = bench.open(.keptProfile)
-        #expect(bench.engine.nextKeptProfile(kept) == PendingProfileChanges())
+        #expect(bench.engine.nextKeptProfile(kept) == PresenceKit.ProfileChanges.Pending())
     }
 
     @Test mutating func `a call that waits for the connection can be cancelled, and is not sent`() {

@@ -96,7 +96,7 @@ import Testing
 
     @Test mutating func `with the queue policy it is queued and sent once there is a connection`() {
         let loop = bench.open(.keptProfile)
-        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
+        #expect(bench.engine.nextKeptProfile(loop) == PresenceKit.ProfileChanges.Pending())
         bench.disconnect()
         let first = bench.call(.updateProfile(Self.name, .queue))
         #expect(profile(first) == .queued)
@@ -107,7 +107,7 @@ import Testing
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Anna"), locale: .set("de")))])
         #expect(bench.engine.nextKeptProfile(loop)?.waiting != nil)
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
+        #expect(bench.engine.nextKeptProfile(loop) == PresenceKit.ProfileChanges.Pending())
     }
 
     @Test mutating func `before the first connection it waits for that, and is queued if that takes long`() {

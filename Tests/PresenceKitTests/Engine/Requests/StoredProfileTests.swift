@@ -40,7 +40,7 @@ import Testing
         #expect(bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
         bench.store()
         #expect(bench.writes.isEmpty)
-        #expect(bench.engine.nextKeptProfile(loop) == PendingProfileChanges())
+        #expect(bench.engine.nextKeptProfile(loop) == PresenceKit.ProfileChanges.Pending())
     }
 
     @Test mutating func `a queued change does not overwrite a later saved one`() {

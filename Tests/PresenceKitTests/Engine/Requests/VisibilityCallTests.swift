@@ -48,7 +48,7 @@ import Testing
         guard case .success(.visibility(let mine)) = bench.answer(to: call) else { Issue.record("none"); return }
         #expect(
             mine
-                == MyVisibility(
+                == Me.Visibility(
                     presence: .contacts, lastSeen: .nobody, receipts: .nobody, findable: .contacts,
                     contacts: ["a", "b", "c"], blocked: ["d"]))
     }
