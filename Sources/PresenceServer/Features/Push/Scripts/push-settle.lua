@@ -3,9 +3,10 @@
 -- Carries out a decision: a push is offered, with the newest 20 devices that may be pushed to; or it is decided again after a time; or
 -- neither.
 -- keys: push, pushed, devices, grants, user, inbox, sessions
--- args: user, conversation, limit until which the decision is valid, idle ms after which an unused session has ended, seq of the message,
---       contents of the push as members or '' without a push, known is the record when it was read, wait in ms that is left to a session of the user or 0, platforms that this installation sends to with a space
---       on both sides of each, taken is the end of the lease (push-take)
+-- args: user, conversation, limit until which the decision is valid, idle ms after which an unused session has ended, seq of the
+--       message, contents of the push as members or '' without a push, known is the record when it was read, wait in ms that is left
+--       to a session of the user or 0, platforms that this installation sends to with a space on both sides of each, taken is the end
+--       of the lease (push-take)
 -- replies: OK(ms until it is decided again or '') | GONE if another server has decided | FENCED
 local entry, most = user .. ' ' .. conversation, 20
 local due = tonumber(redis.call('ZSCORE', pushKey, entry) or '')
