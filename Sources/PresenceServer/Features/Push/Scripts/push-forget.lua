@@ -19,5 +19,5 @@ for name in string.gmatch(record.devices, '%S+') do
     if name ~= missed then left = left .. ' ' .. name end
 end
 if left == '' then record.seq, at = 0, '0' end -- mutation: given-up-counts-for-nothing
-redis.call('HSET', pushedKey, conversation, changed(record, record.seq, at, left))
+putPush(pushedKey, conversation, record, record.seq, at, left)
 return { 'OK', int(removed) }

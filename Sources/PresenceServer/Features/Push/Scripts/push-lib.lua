@@ -1,8 +1,8 @@
 -- Shared by the scripts of pushes.
 
--- The record of a conversation in the user's `pushed`: "SEQ AT DEVICE …|EPOCH". The last push that counts has the message SEQ (0: none
--- counts). It was made at AT, and these devices may still get it. EPOCH grows with each change, so a decision can be refused if it
--- rests on an earlier record. An unreadable record is treated as absent.
+-- The record of a conversation in the user's `pushed`: "SEQ AT DEVICE …|EPOCH". The last push that counts has the message SEQ
+-- (0: none counts). It was made at AT, and these devices may still get it. EPOCH grows with each change, so a decision can be
+-- refused if it rests on an earlier record. An unreadable record is treated as absent.
 local function pushAt(key, conversation)
     local text = redis.call('HGET', key, conversation) or ''
     local seq, at, devices, epoch = string.match(text, '^(%d+) (%d+)([%x -]*)|?(%d*)$')
@@ -10,8 +10,8 @@ local function pushAt(key, conversation)
         epoch = tonumber(epoch or '') or 0 }
 end
 
-local function changed(record, seq, at, devices)
-    return int(tonumber(seq)) .. ' ' .. at .. devices .. '|' .. int(record.epoch + 1)
+local function putPush(key, conversation, record, seq, at, devices)
+    redis.call('HSET', key, conversation, int(tonumber(seq)) .. ' ' .. at .. devices .. '|' .. int(record.epoch + 1))
 end
 
 -- A device that this installation sends to is named by 6 digits of a hash, others by a - each: their outcomes are not known here.

@@ -43,6 +43,6 @@ for i = 1, math.min(#devices, most) do
     shown[i] = '{"platform":"' .. platform .. '","pushToken":' .. token .. '}'
     names = names .. ' ' .. deviceName(platform, token, platforms)
 end
-redis.call('HSET', pushedKey, conversation, changed(record, seq, int(now), names)) -- mutation: push-is-remembered
+putPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered
 offer('push.due', user .. ' ' .. contents .. ',"devices":[' .. table.concat(shown, ',') .. ']', seq)
 return reply

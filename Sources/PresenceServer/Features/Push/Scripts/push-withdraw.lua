@@ -10,10 +10,10 @@
 local record, entry, reply = pushAt(pushedKey, conversation), user .. ' ' .. conversation, { 'OK' }
 local isTold = record.seq == tonumber(seq)
 if isTold then
-    redis.call('HSET', pushedKey, conversation, changed(record, 0, '0', '')) -- mutation: deleted-push-is-forgotten
+    putPush(pushedKey, conversation, record, 0, '0', '') -- mutation: deleted-push-is-forgotten
     reply[2] = noteDue(pushKey, entry, sessionsKey, tonumber(wait)) -- mutation: unread-beside-deleted
 elseif redis.call('ZSCORE', pushKey, entry) then
-    redis.call('HSET', pushedKey, conversation, changed(record, record.seq, record.at, record.devices)) -- mutation: deleted-is-decided-anew
+    putPush(pushedKey, conversation, record, record.seq, record.at, record.devices) -- mutation: deleted-is-decided-anew
 end
 keep, keepFor = tonumber(keep), tonumber(keepFor)
 if keep == 0 then return reply end
