@@ -36,7 +36,6 @@ extension PushHistory {
                 [
                     user, talk, "\(seq)", Self.keep, Self.keepFor, "\(DuePushes.wait)",
                     Notifications.id(ofMessage: Int64(seq), in: ConversationID(talk)!).string,
-                    "\(past.sent[talk]!.count)",
                 ])
         }
     }
@@ -44,7 +43,7 @@ extension PushHistory {
     /// Checks that a withdrawn message is not pushed again, and that the last pushed one has a notification once that
     /// is stored.
     func check(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if script == .pushTell { checkTold(arguments) }
+        if script == .pushSettle { checkTold(arguments) }
         guard case .success(let value) = answer, value.array?.first?.string == "OK" else { return }
         switch script {
         case .pushWithdraw: past.withdrawn.insert("\(arguments[3]) \(arguments[4]):\(arguments[5])")
@@ -60,10 +59,10 @@ extension PushHistory {
         }
     }
 
-    /// Reads the last push from the record, also if `push-tell` added nothing.
+    /// Reads the last push from the record, also if `push-settle` added nothing.
     private func checkTold(_ arguments: [String]) {
         let (user, talk, seq) = (arguments[3], arguments[4], arguments[7])
-        guard let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
+        guard seq != "0", let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
         past.recordTold(Int(seq)!, due: time(of: due), to: PushPast.Place(user: user, talk: talk))
         if past.withdrawn.contains("\(user) \(talk):\(seq)") { fault = "\(user) was told of \(seq), which was deleted" }
     }
@@ -75,7 +74,7 @@ extension PushHistory {
     private func told(_ talk: String, to user: String) -> [String]? {
         let id = UserID(user)!
         let value = try? redis.ask(["HGET", partitions.keys(of: id).pushed(id), talk]).get().string
-        return value?.split(separator: " ").map(String.init)
+        return value?.split(separator: "|")[0].split(separator: " ").map(String.init)
     }
 
     /// The user's notifications by their seq: the text `TALK:SEQ`, and the time.

@@ -46,7 +46,7 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "what comes while one is told is forgotten", at: "newer-is-decided", becomes: "if false then",
+            name: "what comes while one is told is forgotten", at: "newer-is-decided", becomes: "if true then",
             faults: ["was not told of"], seed: 2),
         ScriptMistake(name: "what was told is not remembered", at: "push-is-remembered", faults: ["and of"], seed: 2),
         ScriptMistake(
@@ -63,10 +63,10 @@ import Testing
             becomes: "    reply[2] = '0'", faults: ["was not told of"], seed: 2),
         ScriptMistake(
             name: "what was deleted while it is decided is told", at: "deleted-is-decided-anew",
-            becomes: "local isDeleted = false", faults: ["which was deleted"]),
+            faults: ["which was deleted"]),
         ScriptMistake(
             name: "the notification of a deleted message stays where another was told since",
-            at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1) or old",
+            at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1)",
             faults: ["which is deleted"], seed: 3),
         ScriptMistake(
             name: "what is told anew makes no notification", at: "pushed-anew",
@@ -76,7 +76,7 @@ import Testing
             becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"],
             seed: 10),
         ScriptMistake(
-            name: "who has a session has no time", at: "a-session-has-time", becomes: "    return 0",
+            name: "who has a session has no time", at: "a-session-has-time", becomes: "    return false",
             faults: ["was told early"], seed: 11),
     ]
 }

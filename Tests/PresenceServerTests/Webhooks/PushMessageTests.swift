@@ -20,8 +20,7 @@ import Testing
         let messages = PushMessage.all(for: "fcm", in: Array(body.utf8), at: 5, of: 7)
         #expect(messages.map(\.pushToken) == ["a", "c"])
         #expect(messages.first.flatMap { PushMessage($0.body) } == messages.first && messages.first?.at == 5)
-        #expect(messages.first?.seq == 7 && messages.first.flatMap { PushMessage.at(in: $0.body) } == 5)
-        #expect(PushMessage.at(in: Array(#"{"badge":1}"#.utf8)) == nil && PushMessage.at(in: []) == nil)
+        #expect(messages.first?.seq == 7)
         #expect(PushMessage.all(for: "web", in: Array(body.utf8), at: 5, of: 7).isEmpty)
         #expect(PushMessage.all(for: "fcm", in: Array("{}".utf8), at: 5, of: 7).isEmpty && PushMessage([0x7B]) == nil)
     }

@@ -73,7 +73,7 @@ final class PushTalk {
             ], keys.events,
             [
                 "bob", id.string, "\(number)", notifications ? "200" : "0", "1000000", "\(DuePushes.wait)",
-                Notifications.id(ofMessage: Int64(number), in: id).string, "\(sent)",
+                Notifications.id(ofMessage: Int64(number), in: id).string,
             ])
     }
 

@@ -129,7 +129,7 @@ final class Push: Feature {
         guard !hasAPNs || platform != "apns" || APNs.isToken(token) else {
             throw Refusal(.invalid("pushToken", "must be the token of APNs in hexadecimal"))
         }
-        return (platform, PushTarget.json(token))
+        return (platform, JSONWriter.encoded(token))
     }
 
     /// - Parameters:

@@ -70,9 +70,7 @@ struct WebPush: PushSender {
         guard let key = keys.current else { return nil }
         let outcome = await send(message, to: subscription, place, key, at: time, on: shard)
         guard outcome == .refused(Self.tooLarge), !message.text.isEmpty else { return outcome }
-        return await send(
-            message.saying(title: Array(PushTarget.json(message.title).utf8), text: Array("\"\"".utf8)),
-            to: subscription, place, key, at: time, on: shard)
+        return await send(message.withoutText, to: subscription, place, key, at: time, on: shard)
     }
 
     private func send(
@@ -118,20 +116,10 @@ struct WebPush: PushSender {
     /// The members that apps get with a push by FCM. At most 3 KiB: titles and texts are cut to 2,400 bytes of JSON
     /// (`PushMessage`), two ids have 512, and the rest has 110.
     static func body(_ message: PushMessage) -> [UInt8] {
-        let content = Content(
-            user: message.user, conversation: message.conversation, seq: message.seq, title: message.title,
-            text: message.text, badge: message.badge)
-        // Texts and numbers always have JSON.
-        return (try? JSONEncoder.service.encode(content)).map { Array($0) } ?? []
-    }
-
-    private struct Content: Encodable {
-        let user: String
-        let conversation: String
-        let seq: Int64?
-        let title: String
-        let text: String
-        let badge: Int64
+        PushService.json([
+            "user": message.user, "conversation": message.conversation, "seq": message.seq, "title": message.title,
+            "text": message.text, "badge": message.badge,
+        ])
     }
 
     /// A newer push of the conversation takes the place of one that waits at the service, which learns nothing of the
