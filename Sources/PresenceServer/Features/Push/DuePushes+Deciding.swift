@@ -12,7 +12,7 @@ extension DuePushes {
     func decide(_ place: PushPlace, taken: Timestamp) async {
         do throws(RedisFailure) {
             // Before the conversation is read: a later deletion changes the record.
-            guard let facts = try await facts(of: place) else { return await abandon(place) }
+            guard let facts = try await facts(of: place) else { return await remove(place) }
             let record = try await read(place.conversation)
             let (message, wait) = try await decision(of: place, facts, record, at: taken - Self.lease - Self.wait)
             var contents: [UInt8] = []
@@ -23,7 +23,9 @@ extension DuePushes {
             try await settle(place, facts, wait, message?.seq ?? 0, contents, taken: taken)
         } catch {
             // Without an answer of Redis it is decided after the lease. A damaged note is removed: the next message is noted anew.
-            if error.isLasting { await abandon(place) }
+            guard error.isLasting else { return }
+            shard.recordDamage("push", of: place.user)
+            await remove(place)
         }
     }
 
@@ -72,8 +74,7 @@ extension DuePushes {
         schedule(place.user, after: reply[0].int)
     }
 
-    private func abandon(_ place: PushPlace) async {
-        shard.recordDamage("push", of: place.user)
+    private func remove(_ place: PushPlace) async {
         let entry = "\(place.user) \(place.conversation)"
         _ = try? await shard.command(["ZREM", shard.partitions.keys(of: place.user).push, entry])
     }

@@ -2,11 +2,12 @@
 
 -- The record of a conversation in the user's `pushed`: "SEQ AT DEVICE …|EPOCH". The last push that counts has the message SEQ
 -- (0: none counts). It was made at AT, and these devices may still get it. EPOCH grows with each change, so a decision can be
--- refused if it rests on an earlier record. An unreadable record is treated as absent.
+-- refused if it rests on an earlier record. An unreadable record is an error, which is counted and logged.
 local function pushAt(key, conversation)
     local text = redis.call('HGET', key, conversation) or ''
     local seq, at, devices, epoch = string.match(text, '^(%d+) (%d+)([%x -]*)|?(%d*)$')
-    return { text = seq and text or '', seq = tonumber(seq or '0'), at = at or '0', devices = devices or '',
+    if text ~= '' and not seq then error('damaged record') end
+    return { text = text, seq = tonumber(seq or '0'), at = at or '0', devices = devices or '',
         epoch = tonumber(epoch or '') or 0 }
 end
 
