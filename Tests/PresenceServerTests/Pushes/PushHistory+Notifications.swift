@@ -19,6 +19,23 @@ extension PushHistory {
         run(
             .markNotifications, [keys.shards, keys.floor, keys.notifications(id), keys.notificationMarks(id)], keys,
             [user, Self.keep, Self.keepFor, "-", "0", "\(seqs.count)"] + seqs)
+        past.readHints(of: user, at: now)
+    }
+
+    /// A backend notifies a user: the text is `hint:NUMBER`.
+    func notify(_ user: String) {
+        let (id, push) = (UserID(user)!, NotificationPush.allCases[draw(0...2)])
+        let keys = partitions.keys(of: id)
+        let number = past.hint(to: user, push, at: now)
+        var new = NotificationRequest.New()
+        (new.id, new.kind, new.push) = (Identifier("hint-\(number)"), CreationKey("hint"), push)
+        (new.title, new.body) = (Array("\"hint\"".utf8), Array("\"hint:\(number)\"".utf8))
+        let names = [
+            keys.shards, keys.floor, keys.push, keys.notifications(id), keys.notificationMarks(id), keys.sessions(id),
+        ]
+        let rest = [Self.keep, Self.keepFor, "hint-\(number)", "", String(decoding: new.json, as: UTF8.self), ""]
+        run(
+            .notify, PartitionKeys.offering(names), keys, rest + [new.waitForPush.map { "\($0)" } ?? "", user])
     }
 
     /// Withdraws a deleted message, as the courier does when it receives the deletion.
@@ -48,7 +65,7 @@ extension PushHistory {
         switch script {
         case .pushWithdraw: past.withdrawn.insert("\(arguments[3]) \(arguments[4]):\(arguments[5])")
         case .notify:
-            let (talk, at, user) = (arguments[6], arguments[8], arguments[9])
+            let (talk, at, user) = (arguments[6], arguments[8], arguments[10])
             guard let told = told(talk, to: user), told[1] == at else { return }
             let text = "\(talk):\(told[0])"
             let isThere = notifications(of: UserID(user)!).values.contains {

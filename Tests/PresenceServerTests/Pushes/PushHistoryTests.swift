@@ -16,6 +16,7 @@ import Testing
         // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
+        #expect(sum["hints"] > 100)
         #expect(sum["deleted"] > 100 && sum["steps back"] > 20)
     }
 
@@ -75,6 +76,9 @@ import Testing
             name: "a revoked device is pushed to", at: "revoked-devices",
             becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"],
             seed: 10),
+        ScriptMistake(
+            name: "a backend's notification is stored, and its push is not noted", at: "notified-is-noted",
+            faults: ["was not told of hint"]),
         ScriptMistake(
             name: "who has a session has no time", at: "a-session-has-time", becomes: "    return false",
             faults: ["was told early"], seed: 11),

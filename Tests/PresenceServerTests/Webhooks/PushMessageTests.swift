@@ -42,7 +42,7 @@ import Testing
             + #""conversation":"\#(String(repeating: "c", count: 128))","devices":[{"platform":"fcm","pushToken":"a"}],"#
             + #""title":\#(json(long)),"text":\#(json(long)),"badge":9007199254740991}}"#
         let message = PushMessage.all(for: "fcm", in: Array(body.utf8), at: 5, of: 7).first
-        #expect(message.map { FCM.body($0).count < 4_096 && APNs.body($0).count < 4_096 } == true)
+        #expect(message.map { FCM.body($0, at: 0).count < 4_096 && APNs.body($0).count < 4_096 } == true)
     }
 
     private func json(_ text: String) -> String {

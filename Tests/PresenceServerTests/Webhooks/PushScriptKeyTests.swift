@@ -99,8 +99,8 @@ extension ScriptKeyTests {
             }
             if place == 0 {
                 run(
-                    .notify, [keys.shards, keys.floor, notifications, marks],
-                    ["10", "100000", id, "", "", at, "bob"])
+                    .notify, [keys.shards, keys.floor, keys.push, notifications, marks, keys.sessions(bob)],
+                    ["10", "100000", id, "", "", at, "0", "bob"])
             }
             run(
                 .pushWithdraw,

@@ -4,23 +4,22 @@ import Redis
 
 /// The decision whether a user is truly away, and what is pushed then.
 extension DuePushes {
-    /// The message that is pushed, if any, and ms for which a session of the user may still get a message first. With neither, no push
-    /// is needed.
-    private typealias Decision = (message: StoredMessage?, wait: Milliseconds)
+    /// What is pushed, if anything, and of which number; and ms for which a session of the user may still get that first. With
+    /// neither, no push is needed.
+    typealias Decision = (contents: [UInt8], seq: Int64, wait: Milliseconds)
 
     /// - Parameter taken: When the lease of the note ends, by the partition's clock (ms since 1970).
     func decide(_ place: PushPlace, taken: Timestamp) async {
         do throws(RedisFailure) {
             // Before the conversation is read: a later deletion changes the record.
             guard let facts = try await facts(of: place) else { return await remove(place) }
-            let record = try await read(place.conversation)
-            let (message, wait) = try await decision(of: place, facts, record, at: taken - Self.lease - Self.wait)
-            var contents: [UInt8] = []
-            if let message, let record {
-                contents = try await PushContents(shard: shard, user: place.user).members(message, in: record)
-                told.value += 1
-            }
-            try await settle(place, facts, wait, message?.seq ?? 0, contents, taken: taken)
+            let time = taken - Self.lease - Self.wait
+            let decision =
+                place.notification == nil
+                ? try await decision(of: place, facts, at: time)
+                : try await decision(ofNotification: place, facts, at: time)
+            if !decision.contents.isEmpty { told.value += 1 }
+            try await settle(place, facts, decision, taken: taken)
         } catch {
             // Without an answer of Redis it is decided after the lease. A damaged note is removed: the next message is noted anew.
             guard error.isLasting else { return }
@@ -30,31 +29,36 @@ extension DuePushes {
     }
 
     private func decision(
-        of place: PushPlace, _ facts: PushFacts, _ record: ConversationRecord?, at time: Timestamp
+        of place: PushPlace, _ facts: PushFacts, at time: Timestamp
     ) async throws(RedisFailure) -> Decision {
+        let none: Decision = ([], 0, 0)
         // The user has not read the last push: one is enough.
-        guard let record, let member = record.member(place.user), wantsPushes(member),
-            !isUnread(facts.told, by: member),
+        guard let record = try await read(place.conversation), let member = record.member(place.user),
+            wantsPushes(member), !isUnread(facts.told, by: member),
             let message = try await newestUnread(by: member, in: record, except: facts.blocked)
-        else { return (nil, 0) }
-        // The rest of a time since the message. A message from the future was sent before the clock was set back.
-        func rest(of wait: Milliseconds) -> Milliseconds {
-            message.at > time + 60_000 ? 0 : max(0, message.at + wait - time)
+        else { return none }
+        func pushed(_ wait: Milliseconds) async throws(RedisFailure) -> Decision {
+            let contents = PushContents(shard: shard, user: place.user)
+            return (try await contents.members(message, in: record), message.seq, wait)
         }
         // A device that has a message shows nothing of its user: it may be an idle desktop, or a phone in a pocket.
         func isMissed(_ message: StoredMessage) -> Bool { !(facts.isActive && member.delivered >= message.seq) }
         // Another device may be in use, or its connection broken and not known to be.
-        guard isMissed(message) else { return (nil, rest(of: Self.wait + doubt)) }
-        let wait = rest(of: Self.wait)
-        guard wait > 0, facts.hasSession else { return (message, wait) }
+        guard isMissed(message) else { return ([], 0, Self.rest(of: Self.wait + doubt, since: message.at, at: time)) }
+        let wait = Self.rest(of: Self.wait, since: message.at, at: time)
+        guard wait > 0, facts.hasSession else { return try await pushed(wait) }
         // An earlier message may have had its time.
         let due = try await newestUnread(by: member, in: record, except: facts.blocked, sentBy: time - Self.wait)
-        return due.map(isMissed) == true ? (message, 0) : (nil, wait)
+        return due.map(isMissed) == true ? try await pushed(0) : ([], 0, wait)
+    }
+
+    /// The rest of a time since a message. A message from the future was sent before the clock was set back.
+    static func rest(of wait: Milliseconds, since start: Timestamp, at time: Timestamp) -> Milliseconds {
+        start > time + 60_000 ? 0 : max(0, start + wait - time)
     }
 
     private func settle(
-        _ place: PushPlace, _ facts: PushFacts, _ wait: Milliseconds, _ seq: Int64, _ contents: [UInt8],
-        taken: Timestamp
+        _ place: PushPlace, _ facts: PushFacts, _ decision: Decision, taken: Timestamp
     ) async throws(RedisFailure) {
         let (user, keys) = (place.user, shard.partitions.keys(of: place.user))
         let reply = try await shard.reply(
@@ -67,8 +71,8 @@ extension DuePushes {
                 ],
                 [
                     "user": user, "conversation": place.conversation, "limit": taken - Self.wait,
-                    "idle": shard.configuration[Accounts.idle], "seq": seq, "contents": contents,
-                    "known": facts.record, "wait": wait, "platforms": platforms.map { " \($0) " }.joined(),
+                    "idle": shard.configuration[Accounts.idle], "seq": decision.seq, "contents": decision.contents,
+                    "known": facts.record, "wait": decision.wait, "platforms": platforms.map { " \($0) " }.joined(),
                     "taken": taken,
                 ]))
         schedule(place.user, after: reply[0].int)

@@ -35,7 +35,11 @@ final class DuePushes {
         }
         told = registry.counter(
             "pushes_due_total", help: "users found truly away when a message came for them")
-        courier.consumers.append { [unowned self] events, _ in await note(events) }
+        courier.consumers.append { [unowned self] events, partition in
+            // Their pushes are noted already (`notify.lua`).
+            if events.contains(where: { $0.type == "notification.created" }) { schedule(partition, after: 0) }
+            return await note(events)
+        }
         courier.onRound = { [unowned self] in
             for partition in 0..<shard.partitions.count { schedule(partition, after: 0) }
         }

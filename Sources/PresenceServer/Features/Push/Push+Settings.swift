@@ -27,8 +27,16 @@ extension Push {
         "push.apns.url", "https://api.push.apple.com",
         about: "The address of APNs; for apps in development https://api.sandbox.push.apple.com.")
 
+    static let content = Setting<PushContent>(
+        "push.content", .full,
+        about: "The content of pushes, of push.due too: title and text, the title alone, or ids and counts alone.")
+
     static let settings: [any AnySetting] =
         [
-            queue, caFile, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
+            queue, content, caFile, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
         ] + webSettings
 }
+
+/// What a push has beside ids and counts: title and text, the title alone (that of a message names its sender or its
+/// conversation), or neither.
+enum PushContent: String, CaseIterable, SettingValue { case full, sender, none }

@@ -11,16 +11,37 @@ struct PushContents {
     /// Conversations whose unread messages are counted, and those that are read at a time.
     private static let (mostCounted, window) = (200, 8)
     private static let mostCharacters = 500
-    private static let noTitle = Array("\"\"".utf8)
+    private static let nothing = Array("\"\"".utf8)
+
+    private var content: PushContent { shard.configuration[Push.content] }
 
     /// Members of `push.due` as JSON: all but the devices.
     func members(_ message: StoredMessage, in record: ConversationRecord) async throws(RedisFailure) -> [UInt8] {
         var json = Array("\"conversation\":".utf8)
         JSONWriter.string(record.id.string, to: &json)
+        return try await members(json, try await title(record, message), message.text)
+    }
+
+    /// The same of a notification.
+    func members(_ notification: StoredNotification, at place: PushPlace) async throws(RedisFailure) -> [UInt8] {
+        let pushed = PushedNotification(
+            seq: notification.seq, id: notification.id, kind: notification.kind, tag: place.notification?.tag ?? "",
+            urgency: notification.urgency, expires: notification.expires)
+        // Texts and numbers always have JSON.
+        let json = (try? JSONEncoder().encode(pushed)).map { Array($0) } ?? []
+        let title = content == .none ? Self.nothing : Array(JSONWriter.encoded(notification.title).utf8)
+        let text = Array(JSONWriter.encoded(notification.body ?? "").utf8)
+        return try await members(Array("\"notification\":".utf8) + json, title, text[...])
+    }
+
+    private func members(
+        _ first: [UInt8], _ title: [UInt8], _ text: ArraySlice<UInt8>
+    ) async throws(RedisFailure) -> [UInt8] {
+        var json = first
         JSONWriter.key("title", to: &json)
-        json += try await title(record, message)
+        json += title
         JSONWriter.key("text", to: &json)
-        json += Self.shortened(message.text)
+        json += shown(text)
         JSONWriter.member("badge", try await badge(), to: &json)
         return json
     }
@@ -30,7 +51,7 @@ struct PushContents {
         _ push: PushMessage, with message: StoredMessage, in record: ConversationRecord
     ) async throws(RedisFailure) -> PushMessage {
         var renewed = push
-        renewed.set(title: try await title(record, message), text: Self.shortened(message.text))
+        renewed.set(title: try await title(record, message), text: shown(message.text))
         if renewed != push { renewed.badge = try await badge() }
         return renewed
     }
@@ -39,13 +60,14 @@ struct PushContents {
     private func title(
         _ record: ConversationRecord, _ message: StoredMessage
     ) async throws(RedisFailure) -> [UInt8] {
+        guard content != .none else { return Self.nothing }
         if let name = record.name { return name }
-        guard let sender = UserID(message.from) else { return Self.noTitle }
+        guard let sender = UserID(message.from) else { return Self.nothing }
         let profile = try await shard.sparing("profile", of: sender) { [shard] () async throws(RedisFailure) in
             try await shard.command(["HGET", shard.partitions.keys(of: sender).user(sender), "profile"])
         }
         guard let name = profile?.bytes.flatMap(ProfileBody.displayName), await maySee(sender) else {
-            return Self.noTitle
+            return Self.nothing
         }
         return name
     }
@@ -88,14 +110,13 @@ struct PushContents {
         return record.unread(by: member)
     }
 
-    /// A text as JSON, of so many characters at most.
-    private static func shortened(_ json: ArraySlice<UInt8>) -> [UInt8] {
-        guard json.count > mostCharacters, let text = try? JSONDecoder().decode(String.self, from: Data(json)),
-            text.count > mostCharacters
+    /// A text as JSON, of so many characters at most; empty if pushes have no text.
+    private func shown(_ json: ArraySlice<UInt8>) -> [UInt8] {
+        guard content == .full else { return Self.nothing }
+        let most = Self.mostCharacters
+        guard json.count > most, let text = try? JSONDecoder().decode(String.self, from: Data(json)), text.count > most
         else { return Array(json) }
-        var short: [UInt8] = []
-        JSONWriter.string(String(text.prefix(mostCharacters - 1)) + "…", to: &short)
-        return short
+        return Array(JSONWriter.encoded(String(text.prefix(most - 1)) + "…").utf8)
     }
 }
 

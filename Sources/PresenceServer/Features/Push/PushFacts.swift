@@ -2,10 +2,18 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// A conversation of a user.
+/// A conversation of a user, or a notification.
 struct PushPlace {
     let user: UserID
+    /// The name of a notification is `#SEQ.TAG`. No conversation has such an id: servers make them.
     let conversation: ConversationID
+
+    /// `nil` for a conversation.
+    var notification: (seq: Int64, tag: String)? {
+        let words = conversation.string.split(separator: ".", maxSplits: 1)
+        guard words.count == 2, words[0].first == "#", let seq = Int64(words[0].dropFirst()) else { return nil }
+        return (seq, String(words[1]))
+    }
 
     init?(user: some StringProtocol, conversation: some StringProtocol) {
         guard let user = UserID(String(user)), let id = ConversationID(String(conversation)) else { return nil }

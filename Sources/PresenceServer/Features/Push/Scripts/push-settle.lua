@@ -3,7 +3,7 @@
 -- Carries out a decision: a push is offered, with the newest 20 devices that may be pushed to; or it is decided again after a time; or
 -- neither.
 -- keys: push, pushed, devices, grants, user, inbox, sessions
--- args: user, conversation, limit until which the decision is valid, idle ms after which an unused session has ended, seq of the
+-- args: user, conversation or #SEQ.TAG of a notification, limit until which the decision is valid, idle ms after which an unused session has ended, seq of the
 --       message, contents of the push as members or '' without a push, known is the record when it was read, wait in ms that is left
 --       to a session of the user or 0, platforms that this installation sends to with a space on both sides of each, taken is the end
 --       of the lease (push-take)
@@ -44,6 +44,9 @@ for i = 1, math.min(#devices, most) do
     shown[i] = '{"platform":"' .. platform .. '","' .. name .. '":' .. token .. '}'
     names = names .. ' ' .. deviceName(platform, token, platforms)
 end
-putPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered
+-- A notification is noted once (notify), so its push need not be remembered.
+if string.sub(conversation, 1, 1) ~= '#' then
+    putPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered
+end
 offer('push.due', user .. ' ' .. contents .. ',"devices":[' .. table.concat(shown, ',') .. ']', seq)
 return reply

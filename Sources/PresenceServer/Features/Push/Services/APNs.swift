@@ -27,11 +27,10 @@ struct APNs: PushSender {
         guard let token = await tokens.token(on: shard) else { return nil }
         let headers: [(name: String, value: String)] = [
             ("authorization", "bearer \(token)"), ("apns-topic", topic), ("apns-push-type", "alert"),
-            ("apns-priority", "10"), ("apns-id", Self.uuid(id)),
-            ("apns-collapse-id", Self.collapseID(message.conversation)),
+            ("apns-id", Self.uuid(id)),
         ]
         return await PushService.call(
-            "\(url)/3/device/\(message.pushToken)", headers, Self.body(message), tls
+            "\(url)/3/device/\(message.pushToken)", headers + Self.headers(message), Self.body(message), tls
         ) { Self.outcome(of: $0, at: time) }
     }
 
@@ -39,13 +38,26 @@ struct APNs: PushSender {
 
     static func body(_ message: PushMessage) -> [UInt8] {
         var aps = alert(message)
-        aps["alert"] = ["title": message.title, "body": message.text]
-        return PushService.json(["aps": aps, "conversation": message.conversation, "user": message.user])
+        let (title, text) = message.shown
+        aps["alert"] = ["title": title, "body": text]
+        return PushService.json(message.subjects.merging(["aps": aps]) { one, _ in one })
+    }
+
+    /// Those that depend on the message.
+    static func headers(_ message: PushMessage) -> [(name: String, value: String)] {
+        let isLow = [.low, .veryLow].contains(message.urgency)
+        var headers = [("apns-priority", isLow ? "5" : "10"), ("apns-collapse-id", collapseID(message.tag))]
+        if let expires = message.notification?.expires { headers.append(("apns-expiration", "\(expires / 1_000)")) }
+        return headers.map { (name: $0.0, value: $0.1) }
     }
 
     /// Without the texts: FCM puts those in itself.
     static func alert(_ message: PushMessage) -> [String: Any] {
-        ["badge": message.badge, "sound": "default", "thread-id": message.conversation]
+        let thread = message.notification?.kind ?? message.conversation
+        var aps: [String: Any] = ["badge": message.badge, "sound": "default", "thread-id": thread]
+        // The app may put in the texts that the push does not have.
+        if message.title.isEmpty, message.text.isEmpty { aps["mutable-content"] = 1 }
+        return aps
     }
 
     /// At most 64 bytes: the conversation, or what stands for a longer one.

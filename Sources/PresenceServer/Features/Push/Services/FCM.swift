@@ -21,7 +21,8 @@ struct FCM: PushSender {
         case .notNow: return nil
         }
         return await PushService.call(
-            "\(url)/v1/projects/\(project)/messages:send", [("authorization", "Bearer \(token)")], Self.body(message),
+            "\(url)/v1/projects/\(project)/messages:send", [("authorization", "Bearer \(token)")],
+            Self.body(message, at: time),
             tls
         ) { response in
             if response.status == 401 { access.forget(token) }
@@ -33,16 +34,23 @@ struct FCM: PushSender {
 
     /// A newer push of the same conversation takes the place of the one that the device shows. There is no key under which
     /// FCM itself would collapse what waits: it has four for a device, and people have more conversations.
-    static func body(_ message: PushMessage) -> [UInt8] {
-        let shown: [String: Any] = ["tag": message.conversation, "notification_count": message.badge]
-        let android: [String: Any] = ["priority": "HIGH", "notification": shown]
-        let apns: [String: Any] = [
-            "headers": ["apns-collapse-id": APNs.collapseID(message.conversation)],
-            "payload": ["aps": APNs.alert(message)],
+    static func body(_ message: PushMessage, at time: Timestamp) -> [UInt8] {
+        let shown: [String: Any] = ["tag": message.tag, "notification_count": message.badge]
+        var android: [String: Any] = [
+            "priority": message.urgency == .high ? "HIGH" : "NORMAL", "notification": shown,
         ]
+        if let life = message.life(at: time) { android["ttl"] = "\(life)s" }
+        // 10 is FCM's own default.
+        let changed = APNs.headers(message).filter { $0 != (name: "apns-priority", value: "10") }
+        let headers = Dictionary(uniqueKeysWithValues: changed.map { ($0.name, $0.value) })
+        let apns: [String: Any] = ["headers": headers, "payload": ["aps": APNs.alert(message)]]
+        let (title, text) = message.shown
+        // Its values are texts.
+        let about = message.notification.map { ["notification": $0.id, "kind": $0.kind] }
+        let data = (about ?? ["conversation": message.conversation]).merging(["user": message.user]) { one, _ in one }
         let content: [String: Any] = [
-            "token": message.pushToken, "notification": ["title": message.title, "body": message.text],
-            "data": ["user": message.user, "conversation": message.conversation], "android": android, "apns": apns,
+            "token": message.pushToken, "notification": ["title": title, "body": text], "data": data,
+            "android": android, "apns": apns,
         ]
         return PushService.json(["message": content])
     }

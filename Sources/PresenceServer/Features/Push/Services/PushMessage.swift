@@ -9,25 +9,51 @@ struct PushMessage: Codable, Sendable, Equatable {
     let seq: Int64
     let pushToken: String
     let user: String
+    /// Of a notification: the name of its place (``PushPlace``).
     let conversation: String
     private(set) var title: String
     private(set) var text: String
     var badge: Int64
+    var notification: PushedNotification?
 
     /// Bytes of JSON. Both services take 4,096 in all, of which ids and the rest are at most 1,500.
     private static let (mostTitle, mostText) = (400, 2_000)
+    /// Bytes less for the text of a notification: its id and kind are beside the user's id.
+    private static let about = 400
 
     /// One for each device of a platform, of an event `push.due` as endpoints get it.
     ///
     /// - Parameter seq: Number of the message.
     static func all(for platform: String, in body: [UInt8], at time: Timestamp, of seq: Int64) -> [PushMessage] {
         guard let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data else { return [] }
-        let (title, text) = (cut(due.title, to: mostTitle), cut(due.text, to: mostText))
+        let notification = due.notification
+        guard let place = due.conversation ?? notification.map({ "#\($0.seq).\($0.tag)" }) else { return [] }
+        let title = cut(due.title, to: mostTitle)
+        let text = cut(due.text, to: notification == nil ? mostText : mostText - about)
         return due.devices.filter { $0.platform == platform }.map {
             PushMessage(
-                at: time, seq: seq, pushToken: $0.token, user: due.user, conversation: due.conversation,
-                title: title, text: text, badge: due.badge)
+                at: time, seq: seq, pushToken: $0.token, user: due.user, conversation: place, title: title, text: text,
+                badge: due.badge, notification: notification)
         }
+    }
+
+    /// A newer push with the same tag takes the place of the one that the device shows.
+    var tag: String { notification.map { "notification-\($0.tag)" } ?? conversation }
+    var urgency: PushUrgency { notification?.urgency ?? .high }
+    /// Seconds after which nobody needs it any more; `nil`: there is no such time.
+    func life(at time: Timestamp) -> Int64? { notification?.expires.map { max(0, ($0 - time) / 1_000) } }
+
+    /// The texts that devices show. Without any, a device still shows that there is something.
+    var shown: (title: String, text: String) {
+        guard title.isEmpty, text.isEmpty else { return (title, text) }
+        return ("", notification == nil ? "New message" : "New notification")
+    }
+
+    /// What apps get beside the texts.
+    var subjects: [String: Any] {
+        guard let notification else { return ["user": user, "conversation": conversation] }
+        let (seq, id, kind, tag) = (notification.seq, notification.id, notification.kind, notification.tag)
+        return ["user": user, "notification": ["seq": seq, "id": id, "kind": kind, "tag": tag] as [String: Any]]
     }
 
     /// Both are given as JSON.
@@ -77,7 +103,8 @@ struct PushMessage: Codable, Sendable, Equatable {
 
         struct Content: Decodable {
             let user: String
-            let conversation: String
+            let conversation: String?
+            let notification: PushedNotification?
             let devices: [Device]
             let title: String
             let text: String

@@ -96,6 +96,7 @@ final class PushService: EventReceiver {
         else { return nil }
         // A time in the future is from before Redis' clock went back.
         if isFirst, abs(shard.clock.redisNow - push.at) <= Self.fresh { return event }
+        if place.notification != nil { return try await due.pending(place) == nil ? nil : event }
         let new = try await shard.sparing("push", of: place.user) { () async throws(RedisFailure) in
             try await renewed(push, isFirst: isFirst, place, facts)
         }
