@@ -21,7 +21,7 @@ protocol EventReceiver {
     var pausesForAll: Bool { get }
     /// Whether it gets no calls for a time while all fail (``ReceiverRest``).
     var rests: Bool { get }
-    /// Whether it must know of events that are dropped because too many wait (``giveUp(_:gone:)``).
+    /// Whether it must know of events that are dropped because too many wait (`giveUp`).
     var needsDropped: Bool { get }
     /// Events that wait at most, with at most 1 KiB for each of them on average.
     func mostWaiting(_ configuration: ServerConfiguration) -> Int64

@@ -10,7 +10,7 @@ import Testing
 @Suite struct PushedNotificationTests {
     private let bob = UserID("bob")!
 
-    /// Bob has a device, and is away unless the test says so.
+    /// Bob has a device.
     private func talk(isAway: Bool = true) throws -> PushTalk {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")

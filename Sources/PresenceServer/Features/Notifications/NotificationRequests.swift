@@ -27,7 +27,7 @@ enum NotificationRequest {
         var body: [UInt8] = []
         var data: [UInt8] = []
         var collapse: Identifier?
-        /// What decides about its push; `nil` if the backend does not say so.
+        /// For its push; `nil` if the backend has not set it.
         var push: NotificationPush?
         var urgency: PushUrgency?
         var expires: Timestamp?

@@ -4,8 +4,8 @@ import Redis
 
 /// The decision whether a user is truly away, and what is pushed then.
 extension DuePushes {
-    /// What is pushed, if anything, and of which number; and ms for which a session of the user may still get that first. With
-    /// neither, no push is needed.
+    /// The contents of the push and its message's number, if there is a push; and ms for which a session of the user may still get
+    /// the message first. With neither, no push is needed.
     typealias Decision = (contents: [UInt8], seq: Int64, wait: Milliseconds)
 
     /// - Parameter taken: When the lease of the note ends, by the partition's clock (ms since 1970).

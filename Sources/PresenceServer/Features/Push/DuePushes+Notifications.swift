@@ -57,7 +57,7 @@ struct StoredNotification: Decodable {
     let at: Timestamp
 }
 
-/// What a push has of a notification beside its texts.
+/// The members of a notification that its push has beside the texts.
 struct PushedNotification: Codable, Sendable, Equatable {
     let seq: Int64
     let id: String

@@ -37,6 +37,5 @@ extension Push {
         ] + webSettings
 }
 
-/// What a push has beside ids and counts: title and text, the title alone (that of a message names its sender or its
-/// conversation), or neither.
+/// The texts of a push: title and text, the title alone (of a message it names the sender or the conversation), or neither.
 enum PushContent: String, CaseIterable, SettingValue { case full, sender, none }

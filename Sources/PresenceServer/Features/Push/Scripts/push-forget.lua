@@ -3,7 +3,7 @@
 -- A device does not get a push. If no device gets it, it does not count: the next message of the conversation is pushed. A device that
 -- its service does not know any more is removed, unless it was registered since.
 -- keys: devices, pushed
--- args: conversation, at the time of the push, platform, token as JSON, gone is the time as of which the device is unknown or ''
+-- args: conversation, at the time of the push, platform, token as JSON, gone since that time or '' if the device is known
 -- replies: OK(number of removed devices) | FENCED
 local removed, fields = 0, gone ~= '' and redis.call('HGETALL', devicesKey) or {}
 for i = 1, #fields, 2 do

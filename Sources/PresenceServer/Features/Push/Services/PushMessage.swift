@@ -9,7 +9,7 @@ struct PushMessage: Codable, Sendable, Equatable {
     let seq: Int64
     let pushToken: String
     let user: String
-    /// Of a notification: the name of its place (``PushPlace``).
+    /// The name of its place, if it is a push of a notification (``PushPlace``).
     let conversation: String
     private(set) var title: String
     private(set) var text: String
@@ -40,7 +40,7 @@ struct PushMessage: Codable, Sendable, Equatable {
     /// A newer push with the same tag takes the place of the one that the device shows.
     var tag: String { notification.map { "notification-\($0.tag)" } ?? conversation }
     var urgency: PushUrgency { notification?.urgency ?? .high }
-    /// Seconds after which nobody needs it any more; `nil`: there is no such time.
+    /// Seconds after which services need not deliver it any more; `nil`: there is no such time.
     func life(at time: Timestamp) -> Int64? { notification?.expires.map { max(0, ($0 - time) / 1_000) } }
 
     /// The texts that devices show. Without any, a device still shows that there is something.
@@ -49,7 +49,7 @@ struct PushMessage: Codable, Sendable, Equatable {
         return ("", notification == nil ? "New message" : "New notification")
     }
 
-    /// What apps get beside the texts.
+    /// The members that apps get beside the texts.
     var subjects: [String: Any] {
         guard let notification else { return ["user": user, "conversation": conversation] }
         let (seq, id, kind, tag) = (notification.seq, notification.id, notification.kind, notification.tag)
