@@ -162,6 +162,8 @@ async def test_a_browser_gets_it_with_a_topic_of_its_own(start, browsers):
     room, browser = Room(start(browsers.settings())), Subscriber(browsers)
     bob = await away(room, "bob", browser.device)
     await notify(room, bob.user, id="a", title="One", collapse="x", urgency="very-low", expires=int(time.time() * 1000) + 60_000)
+    # One that another replaces before that would not be pushed.
+    await eventually(lambda: browsers.pushes, "a push", within=LONG)
     await notify(room, bob.user, id="b", title="Two", collapse="x")
     await eventually(lambda: len(browsers.pushes) == 2, "both", within=LONG)
     one, two = browsers.pushes
