@@ -602,30 +602,20 @@ static const unsigned char set_device_bytes[] = {
 };
 ASSET(set_device)
 
-static const unsigned char drop_device_bytes[] = {
-#embed "../PresenceServer/Features/Push/Scripts/drop-device.lua"
-};
-ASSET(drop_device)
-
 static const unsigned char push_lib_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-lib.lua"
 };
 ASSET(push_lib)
 
-static const unsigned char push_later_bytes[] = {
-#embed "../PresenceServer/Features/Push/Scripts/push-later.lua"
+static const unsigned char push_facts_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-facts.lua"
 };
-ASSET(push_later)
+ASSET(push_facts)
 
-static const unsigned char push_check_bytes[] = {
-#embed "../PresenceServer/Features/Push/Scripts/push-check.lua"
+static const unsigned char push_forget_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-forget.lua"
 };
-ASSET(push_check)
-
-static const unsigned char push_missed_bytes[] = {
-#embed "../PresenceServer/Features/Push/Scripts/push-missed.lua"
-};
-ASSET(push_missed)
+ASSET(push_forget)
 
 static const unsigned char push_message_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-message.lua"
@@ -647,7 +637,7 @@ static const unsigned char push_take_bytes[] = {
 };
 ASSET(push_take)
 
-static const unsigned char push_tell_bytes[] = {
-#embed "../PresenceServer/Features/Push/Scripts/push-tell.lua"
+static const unsigned char push_settle_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-settle.lua"
 };
-ASSET(push_tell)
+ASSET(push_settle)

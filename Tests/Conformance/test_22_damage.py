@@ -376,9 +376,11 @@ async def test_a_push_record_damaged_while_a_push_waits_is_left_alone(start, tmp
         one, other = (await talk(ana, bob))["id"], (await talk(ana, cy))["id"]
         # Bob is online, so the push is decided in ten seconds.
         await say(ana, one, "seen by nobody")
-        await eventually(lambda: redis.command("KEYS", f"*:pushed:{bob.user}"), "it is noted", within=LONG)
+        pushed = key_of(redis, "sessions", bob.user).replace(":sessions:", ":pushed:")
+        queue = pushed.replace(f":pushed:{bob.user}", ":push")
+        await eventually(lambda: redis.command("ZRANGE", queue, "0", "-1").strip(), "it is noted", within=LONG)
         # A byte that is not text.
-        redis.command("EVAL", "return redis.call('HSET', KEYS[1], ARGV[1], '\\255')", 1, key_of(redis, "pushed", bob.user), one)
+        redis.command("EVAL", "return redis.call('HSET', KEYS[1], ARGV[1], '\\255')", 1, pushed, one)
         await eventually(lambda: "damaged record" in server.whole_log(), "it is noticed", within=LONG)
         assert await room.api.metric("presence_pushes_due_total") == 0
         # The others are notified, and the push was decided once.
@@ -388,7 +390,6 @@ async def test_a_push_record_damaged_while_a_push_waits_is_left_alone(start, tmp
         assert [call.data["user"] for call in receiver.of("push.due")] == [cy.user]
         assert await room.api.metric("presence_pushes_due_total") == 1
         assert await room.api.metric("damaged_records_total") == 1
-        queue = key_of(redis, "pushed", bob.user).replace(f":pushed:{bob.user}", ":push")
         assert not redis.command("ZRANGE", queue, "0", "-1").strip()
     finally:
         receiver.close()

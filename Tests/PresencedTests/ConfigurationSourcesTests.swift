@@ -78,7 +78,7 @@ import Testing
             var changed = base
             for text in [
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
-                "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "2000h", "/folder",
+                "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "sender", "2000h", "/folder",
                 "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)", secret,
                 apns, fcm, "KEY7654321",
             ] {

@@ -13,8 +13,8 @@ extension Script {
             ] + Script.accounts + Usernames.plan.scripts + [.setPhoto]
             + Script.conversations.filter { ![.create, .participants].contains($0) }
             + Script.messageScripts.filter { !Script.aging.contains($0) }
-            + Script.delivery + [.history] + Script.notificationScripts + Script.push + Script.aging
-            + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
+            + Script.delivery + [.history] + Script.notificationScripts + Script.push + [.pushForget, .pushForget]
+            + Script.aging + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

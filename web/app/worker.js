@@ -69,9 +69,11 @@ addEventListener("fetch", (event) => {
 // ---- Pushes: one notification for each conversation, the newest ----
 
 addEventListener("push", (event) => {
-  const { conversation, title, text, badge } = event.data?.json() ?? {};
-  const shown = registration.showNotification(title || "New message", {
-    body: text || undefined, tag: conversation, renotify: !!conversation, icon: "/app/icon.png", data: { conversation }, timestamp: Date.now(),
+  const { conversation, notification, title, text, badge } = event.data?.json() ?? {};
+  // A message and a notification of a backend replace none of the other kind.
+  const tag = conversation ?? (notification && `notification ${notification.tag}`);
+  const shown = registration.showNotification(title || (notification ? "New notification" : "New message"), {
+    body: text || undefined, tag, renotify: !!tag, icon: "/app/icon.png", data: { conversation }, timestamp: Date.now(),
   });
   event.waitUntil(Promise.all([shown, navigator.setAppBadge?.(badge).catch(() => {})]));
 });

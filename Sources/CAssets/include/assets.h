@@ -227,13 +227,11 @@ struct asset asset_notifications(void);
 
 // Pushes
 struct asset asset_set_device(void);
-struct asset asset_drop_device(void);
 struct asset asset_push_note(void);
 struct asset asset_push_withdraw(void);
 struct asset asset_push_take(void);
-struct asset asset_push_tell(void);
+struct asset asset_push_settle(void);
 struct asset asset_push_lib(void);
-struct asset asset_push_later(void);
-struct asset asset_push_check(void);
-struct asset asset_push_missed(void);
+struct asset asset_push_facts(void);
+struct asset asset_push_forget(void);
 struct asset asset_push_message(void);

@@ -40,8 +40,8 @@ extension DeliveryQueue {
         record(QueueSettlement(id: taken.event.id, outcome: .later, when: Self.pauseOfPartition))
     }
 
-    private func giveUp(_ taken: TakenEvent, _ reason: String?) async {
-        guard await receiver.giveUp([taken.event]) else { return putOff(taken) }
+    private func giveUp(_ taken: TakenEvent, _ reason: String?, gone time: Timestamp? = nil) async {
+        guard await receiver.giveUp([taken.event], gone: time) else { return putOff(taken) }
         record(QueueSettlement(id: taken.event.id, outcome: .givenUp, reason: reason ?? ""))
     }
 
@@ -58,8 +58,7 @@ extension DeliveryQueue {
             await giveUp(taken, reason)
         case .gone(let time)?:
             rest.isAnswered(at: now)
-            await receiver.isGone(event, since: time)
-            await giveUp(taken, nil)
+            await giveUp(taken, nil, gone: time)
         case .unwanted?:
             rest.hasFailed(event.subject, since: began, asked: 0, isOfAll: receiver.pausesForAll, at: now)
             record(QueueSettlement(id: event.id, outcome: .unwanted, reason: "status 410"))

@@ -113,7 +113,7 @@ final class DeliveryQueue {
             let dropped = stride(from: 1, to: reply.count - 1, by: 2).compactMap { place in
                 reply[place].string.flatMap { QueuedEvent(id: $0, reply[place + 1].bytes ?? []) }
             }
-            if !dropped.isEmpty { shard.tasks.run { [receiver] in _ = await receiver.giveUp(dropped) } }
+            if !dropped.isEmpty { shard.tasks.run { [receiver] in _ = await receiver.giveUp(dropped, gone: nil) } }
             wake()
             return true
         } catch {

@@ -21,7 +21,7 @@ protocol EventReceiver {
     var pausesForAll: Bool { get }
     /// Whether it gets no calls for a time while all fail (``ReceiverRest``).
     var rests: Bool { get }
-    /// Whether it must know of events that are dropped because too many wait (``giveUp(_:)``).
+    /// Whether it must know of events that are dropped because too many wait (`giveUp`).
     var needsDropped: Bool { get }
     /// Events that wait at most, with at most 1 KiB for each of them on average.
     func mostWaiting(_ configuration: ServerConfiguration) -> Int64
@@ -48,22 +48,19 @@ protocol EventReceiver {
     /// - Returns: `nil` if there was no call.
     func send(_ event: QueuedEvent, at time: Timestamp) async -> DeliveryOutcome?
 
-    /// The target of an event did not exist any more at that time.
-    func isGone(_ event: QueuedEvent, since time: Timestamp) async
-
     /// These events are not sent any more. Comes before they are settled, and again if this server dies meanwhile; and once
     /// after events are dropped.
     ///
+    /// - Parameter time: When their target did not exist any more, if that is why.
     /// - Returns: Whether that is noted. If not, the events stay.
-    func giveUp(_ events: [QueuedEvent]) async -> Bool
+    func giveUp(_ events: [QueuedEvent], gone time: Timestamp?) async -> Bool
 }
 
 extension EventReceiver {
     var rests: Bool { true }
     var needsDropped: Bool { false }
     func current(_ event: QueuedEvent) async throws(RedisFailure) -> QueuedEvent? { event }
-    func isGone(_ event: QueuedEvent, since time: Timestamp) async {}
-    func giveUp(_ events: [QueuedEvent]) async -> Bool { true }
+    func giveUp(_ events: [QueuedEvent], gone time: Timestamp?) async -> Bool { true }
 }
 
 /// The outcome of a try.

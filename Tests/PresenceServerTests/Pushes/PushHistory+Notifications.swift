@@ -19,6 +19,23 @@ extension PushHistory {
         run(
             .markNotifications, [keys.shards, keys.floor, keys.notifications(id), keys.notificationMarks(id)], keys,
             [user, Self.keep, Self.keepFor, "-", "0", "\(seqs.count)"] + seqs)
+        past.readHints(of: user, at: now)
+    }
+
+    /// A backend notifies a user: the text is `hint:NUMBER`.
+    func notify(_ user: String) {
+        let (id, push) = (UserID(user)!, NotificationPush.allCases[draw(0...2)])
+        let keys = partitions.keys(of: id)
+        let number = past.hint(to: user, push, at: now)
+        var new = NotificationRequest.New()
+        (new.id, new.kind, new.push) = (Identifier("hint-\(number)"), CreationKey("hint"), push)
+        (new.title, new.body) = (Array("\"hint\"".utf8), Array("\"hint:\(number)\"".utf8))
+        let names = [
+            keys.shards, keys.floor, keys.push, keys.notifications(id), keys.notificationMarks(id), keys.sessions(id),
+        ]
+        let rest = [Self.keep, Self.keepFor, "hint-\(number)", "", String(decoding: new.json, as: UTF8.self), ""]
+        run(
+            .notify, PartitionKeys.offering(names), keys, rest + [new.waitForPush.map { "\($0)" } ?? "", user])
     }
 
     /// Withdraws a deleted message, as the courier does when it receives the deletion.
@@ -36,7 +53,6 @@ extension PushHistory {
                 [
                     user, talk, "\(seq)", Self.keep, Self.keepFor, "\(DuePushes.wait)",
                     Notifications.id(ofMessage: Int64(seq), in: ConversationID(talk)!).string,
-                    "\(past.sent[talk]!.count)",
                 ])
         }
     }
@@ -44,12 +60,12 @@ extension PushHistory {
     /// Checks that a withdrawn message is not pushed again, and that the last pushed one has a notification once that
     /// is stored.
     func check(_ script: Script, _ arguments: [String], _ answer: Result<RedisValue, RedisFailure>) {
-        if script == .pushTell { checkTold(arguments) }
+        if script == .pushSettle { checkTold(arguments) }
         guard case .success(let value) = answer, value.array?.first?.string == "OK" else { return }
         switch script {
         case .pushWithdraw: past.withdrawn.insert("\(arguments[3]) \(arguments[4]):\(arguments[5])")
         case .notify:
-            let (talk, at, user) = (arguments[6], arguments[8], arguments[9])
+            let (talk, at, user) = (arguments[6], arguments[8], arguments[10])
             guard let told = told(talk, to: user), told[1] == at else { return }
             let text = "\(talk):\(told[0])"
             let isThere = notifications(of: UserID(user)!).values.contains {
@@ -60,10 +76,10 @@ extension PushHistory {
         }
     }
 
-    /// Reads the last push from the record, also if `push-tell` added nothing.
+    /// Reads the last push from the record, also if `push-settle` added nothing.
     private func checkTold(_ arguments: [String]) {
         let (user, talk, seq) = (arguments[3], arguments[4], arguments[7])
-        guard let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
+        guard seq != "0", let told = told(talk, to: user), told[0] == seq, let due = Timestamp(told[1]) else { return }
         past.recordTold(Int(seq)!, due: time(of: due), to: PushPast.Place(user: user, talk: talk))
         if past.withdrawn.contains("\(user) \(talk):\(seq)") { fault = "\(user) was told of \(seq), which was deleted" }
     }
@@ -75,7 +91,7 @@ extension PushHistory {
     private func told(_ talk: String, to user: String) -> [String]? {
         let id = UserID(user)!
         let value = try? redis.ask(["HGET", partitions.keys(of: id).pushed(id), talk]).get().string
-        return value?.split(separator: " ").map(String.init)
+        return value?.split(separator: "|")[0].split(separator: " ").map(String.init)
     }
 
     /// The user's notifications by their seq: the text `TALK:SEQ`, and the time.

@@ -8,7 +8,7 @@ import Redis
 /// Faults in a `PushHistory`, between a script and its answer and at the push service.
 extension PushHistory {
     private static let scripts: Set<Script> = [
-        .pushNote, .pushTake, .pushTell, .pushLater, .pushMessage, .pushCheck, .pushMissed, .pushWithdraw,
+        .pushNote, .pushTake, .pushFacts, .pushMessage, .pushSettle, .pushForget, .pushWithdraw,
         .queueAdd, .queueTake, .queueLeft, .queueSettle, .leadCourier,
     ]
 
@@ -21,7 +21,7 @@ extension PushHistory {
             default: .taken
             }
         past.handOver(
-            push, outcome, due: push.at.map(time), at: now, redisBack: epochs[0] + (redisTrouble?.endedAt ?? 0))
+            push, outcome, due: time(of: push.at), at: now, redisBack: epochs[0] + (redisTrouble?.endedAt ?? 0))
         return outcome
     }
 
@@ -41,7 +41,7 @@ extension PushHistory {
     /// At this moment the message to be pushed is read and a newer one arrives, it is deleted, or another courier notes
     /// it.
     func willRun(_ script: Script, _ arguments: [String]) {
-        guard script == .pushTell, !isQuiet, arguments[8] != "" else { return }
+        guard script == .pushSettle, !isQuiet, arguments[8] != "" else { return }
         let (user, talk) = (arguments[3], arguments[4])
         switch draw(0...7) {
         case 0, 1:
@@ -57,14 +57,13 @@ extension PushHistory {
     }
 
     private func recordNewest(_ talk: String) {
-        let seq = past.sent[talk]!.count
         for other in Self.talks[talk]! where other != "ana" && !past.isClosed(other, talk) {
             let id = UserID(other)!
             let keys = partitions.keys(of: id)
             let read = past.read(PushPast.Place(user: other, talk: talk), at: now)
             run(
                 .pushNote, [keys.shards, keys.floor, keys.push, keys.pushed(id), keys.sessions(id)], keys,
-                [other, talk, "\(seq)", "\(read)", "\(DuePushes.wait)"])
+                [other, talk, "\(read)", "\(DuePushes.wait)"])
         }
     }
 

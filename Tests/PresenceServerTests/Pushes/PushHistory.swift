@@ -38,7 +38,8 @@ final class PushHistory: DrawnHistory {
     var tally: [String: Int] {
         [
             "deaths": deaths, "told": past.pushes.count, "outages": redisTrouble?.count ?? 0,
-            "refused": redisTrouble?.refused ?? 0, "deleted": past.deletions, "steps back": epochs.count - 1,
+            "hints": past.hinted, "refused": redisTrouble?.refused ?? 0, "deleted": past.deletions,
+            "steps back": epochs.count - 1,
         ]
     }
 
@@ -105,7 +106,7 @@ final class PushHistory: DrawnHistory {
     private func step() throws {
         let user = ["bob", "cy", "dan"][draw(0...2)]
         let talk = Self.talks.filter { $0.value.contains(user) }.keys.sorted().randomElement(using: &random)!
-        switch draw(0...13) {
+        switch draw(0...15) {
         case 0...4: for _ in 0..<draw(1...3) { send(talk) }
         case 5: mark(user, talk, read: draw(0...2) == 0 ? max(0, past.newest(talk) - 1) : nil)
         case 6: mark(user, talk, delivered: true)
@@ -114,6 +115,7 @@ final class PushHistory: DrawnHistory {
         case 9: delete(draw(0...1) == 0 ? toldLast(talk, to: user) : past.newest(talk) - draw(0...2), talk)
         case 10: readNotifications(user)
         case 11 where user != "dan": changeToken(of: user)
+        case 14, 15: notify(user)
         default: be(user, [.away, .away, .idle, .active].randomElement(using: &random)!)
         }
         if let failure = redis.failure { throw failure }

@@ -16,6 +16,7 @@ import Testing
         // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
         #expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
+        #expect(sum["hints"] > 100)
         #expect(sum["deleted"] > 100 && sum["steps back"] > 20)
     }
 
@@ -46,7 +47,7 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(
-            name: "what comes while one is told is forgotten", at: "newer-is-decided", becomes: "if false then",
+            name: "what comes while one is told is forgotten", at: "newer-is-decided", becomes: "if true then",
             faults: ["was not told of"], seed: 2),
         ScriptMistake(name: "what was told is not remembered", at: "push-is-remembered", faults: ["and of"], seed: 2),
         ScriptMistake(
@@ -63,10 +64,10 @@ import Testing
             becomes: "    reply[2] = '0'", faults: ["was not told of"], seed: 2),
         ScriptMistake(
             name: "what was deleted while it is decided is told", at: "deleted-is-decided-anew",
-            becomes: "local isDeleted = false", faults: ["which was deleted"]),
+            faults: ["which was deleted"]),
         ScriptMistake(
             name: "the notification of a deleted message stays where another was told since",
-            at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1) or old",
+            at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1)",
             faults: ["which is deleted"], seed: 3),
         ScriptMistake(
             name: "what is told anew makes no notification", at: "pushed-anew",
@@ -76,7 +77,10 @@ import Testing
             becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"],
             seed: 10),
         ScriptMistake(
-            name: "who has a session has no time", at: "a-session-has-time", becomes: "    return 0",
+            name: "a backend's notification is stored, and its push is not noted", at: "notified-is-noted",
+            faults: ["was not told of hint"]),
+        ScriptMistake(
+            name: "who has a session has no time", at: "a-session-has-time", becomes: "    return false",
             faults: ["was told early"], seed: 11),
     ]
 }

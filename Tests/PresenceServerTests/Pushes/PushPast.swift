@@ -62,7 +62,41 @@ struct PushPast {
     /// The due times of accepted pushes, by the message that they carried.
     private(set) var taken: [Place: [Int: Set<Timestamp>]] = [:]
 
+    /// A notification of a backend.
+    struct Hint {
+        let user: String
+        let push: NotificationPush
+        let at: Timestamp
+        var readAt: Timestamp?
+        /// The times of its pushes, by their id.
+        var pushes: [String: Timestamp] = [:]
+    }
+    /// By number, from 0 on.
+    private(set) var hints: [Hint] = []
+    /// How many of them were pushed.
+    var hinted: Int { hints.count { !$0.pushes.isEmpty } }
+
     // MARK: Recording
+
+    /// Returns its number.
+    mutating func hint(to user: String, _ push: NotificationPush, at time: Timestamp) -> Int {
+        hints.append(Hint(user: user, push: push, at: time))
+        return hints.count - 1
+    }
+
+    mutating func readHints(of user: String, at time: Timestamp) {
+        for place in hints.indices where hints[place].user == user && hints[place].readAt == nil {
+            hints[place].readAt = time
+        }
+    }
+
+    /// The hint of a text `hint:NUMBER`.
+    func hint(_ text: String) -> Hint? {
+        guard text.hasPrefix("hint:"), let number = Int(text.dropFirst(5)), hints.indices.contains(number) else {
+            return nil
+        }
+        return hints[number]
+    }
 
     mutating func add(_ mark: Mark, isRead: Bool, of user: String, in talk: String) {
         let place = Place(user: user, talk: talk)
@@ -94,7 +128,7 @@ struct PushPast {
         _ push: PushMessage, _ outcome: DeliveryOutcome, due: Timestamp?, at time: Timestamp, redisBack: Timestamp
     ) {
         handed.append(Handed(at: time, push: push, redisBack: redisBack))
-        guard let said = Self.seq(push.text), let due else { return }
+        guard push.notification == nil, let said = Self.seq(push.text), let due else { return }
         let place = Place(user: push.user, talk: push.conversation)
         if case .taken = outcome { taken[place, default: [:]][said, default: []].insert(due) }
         let seq = toldFor[place]?[due] ?? said
@@ -109,10 +143,11 @@ struct PushPast {
     mutating func record(_ body: [UInt8], id: String, _ since: (Timestamp) -> Timestamp) {
         guard let object = try? JSONSerialization.jsonObject(with: Data(body)) as? [String: Any],
             let data = object["data"] as? [String: Any], let user = data["user"] as? String,
-            let talk = data["conversation"] as? String, let seq = Self.seq(data["text"] as? String ?? ""),
+            let seq = Self.seq(data["text"] as? String ?? ""),
             let date = (object["timestamp"] as? String).flatMap({ ISO8601DateFormatter().date(from: $0) })
         else { preconditionFailure("no push: \(String(decoding: body, as: UTF8.self))") }
         let time = since(Timestamp(date.timeIntervalSince1970) * 1_000)
+        guard let talk = data["conversation"] as? String else { return hints[seq].pushes[id] = time }
         pushes.insert(Push(user: user, talk: talk, seq: seq, at: time, id: id))
     }
 

@@ -31,6 +31,9 @@ struct PushRules {
     /// - Parameter now: A time when every noted push has been decided and delivered.
     func fault(at now: Timestamp) -> String? {
         if let fault = handedLate() { return fault }
+        for (number, hint) in past.hints.enumerated() {
+            if let fault = fault(of: hint, now) { return "\(hint.user) \(fault) hint \(number), sent at \(hint.at)" }
+        }
         let pushes = Dictionary(grouping: past.pushes) { Place(user: $0.user, talk: $0.talk) }
         for (talk, people) in PushHistory.talks.sorted(by: { $0.key < $1.key }) {
             for user in people where user != "ana" {
@@ -52,11 +55,36 @@ struct PushRules {
             if let revoked = past.revoked[user], at > max(revoked, one.redisBack) + Self.standstill {
                 return "\(user) was handed a push at \(at), after their tokens were revoked"
             }
+            if let read = past.hint(text)?.readAt, at > max(read, one.redisBack) + Self.fresh + Self.standstill {
+                return "\(user) was handed \(text) at \(at), which was read at \(read)"
+            }
             if let deleted = past.deletion(of: text), at > max(deleted, one.redisBack) + Self.fresh + Self.standstill {
                 return "\(user) was handed \(text) at \(at), which was deleted at \(deleted)"
             }
         }
         return nil
+    }
+
+    /// A notification is pushed once if its backend wishes so, and its user does not read it first.
+    private func fault(of hint: PushPast.Hint, _ now: Timestamp) -> String? {
+        let (user, sent) = (hint.user, hint.at)
+        func isAlways(_ isSo: (PushPast.Session) -> Bool, until time: Timestamp) -> Bool {
+            past.is(user, isSo, always: sent...max(sent, time))
+        }
+        guard let pushed = hint.pushes.values.min() else {
+            let isWanted = hint.push == .always || hint.push == .away && isAlways({ $0 != .active }, until: now)
+            return isWanted && hint.readAt == nil ? "was not told of" : nil
+        }
+        let (end, readAt) = (pushed + Self.second, hint.readAt ?? .max)
+        if hint.pushes.count > 1 { return "was told \(hint.pushes.count) times of" }
+        if hint.push == .never { return "was told against its backend's wish of" }
+        if readAt < pushed - margin { return "had read, and was told at \(pushed) of" }
+        guard hint.push == .away else { return nil }
+        if past.is(user, { $0 == .active }, always: max(sent, pushed - margin)...max(sent, end)) {
+            return "was active, and was told at \(pushed) of"
+        }
+        guard !stepsBack, end < sent + Self.wait, isAlways({ $0 != .away }, until: end) else { return nil }
+        return "was told early, at \(pushed), of"
     }
 
     /// A conversation has one push until it is read or deleted, or its push was given up.

@@ -36,7 +36,7 @@ import Testing
         talk.mark("delivered", 1)
         var ended: Milliseconds?
         talk.world.redis.runs = { script, _ in
-            guard script == .pushLater, ended == nil else { return }
+            guard script == .pushSettle, ended == nil else { return }
             ended = talk.world.now
             _ = talk.world.redis.ask(["DEL", sessions])
         }
@@ -72,7 +72,7 @@ import Testing
                 badge: 1)
             return WaitingEvent(
                 id: "e\(place)", entry: "1-\(place + 1)", at: world.redisNow + Int64(place),
-                subject: PushTarget(user: user, token: "0a0b").subject, body: message.body)
+                subject: message.subject, body: message.body)
         }
         func handed() -> [String] { webhooks.log.calls.compactMap { PushMessage($0.body)?.user } }
         try queue.add(events, newest: "1-\(events.count)", of: 5, in: world)

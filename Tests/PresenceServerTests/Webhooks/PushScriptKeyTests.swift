@@ -34,12 +34,15 @@ extension ScriptKeyTests {
             try runOthers(on: shard, of: bob, in: made, world)
             try withdraw(on: shard, of: bob, in: made, world)
             // Registered later, of another platform, with another token; then the right one.
-            run(.dropDevice, [], ["fcm", "\"second\"", "1"])
-            run(.dropDevice, [], ["apns", "\"second\"", "9000000000000"])
-            run(.dropDevice, [], ["fcm", "\"first\"", "9000000000000"])
+            func forget(_ platform: String, _ token: String, _ time: String) {
+                run(.pushForget, [keys.pushed(bob)], [made.string, "1", platform, token, time])
+            }
+            forget("fcm", "\"second\"", "1")
+            forget("apns", "\"second\"", "9000000000000")
+            forget("fcm", "\"first\"", "9000000000000")
             try world.run(for: 100)
             #expect(try world.redis.command(["HLEN", keys.devices(bob)]).get().int == 1)
-            run(.dropDevice, [], ["fcm", "\"second\"", "9000000000000"])
+            forget("fcm", "\"second\"", "9000000000000")
             try world.run(for: 100)
             #expect(try world.redis.command(["HLEN", keys.devices(bob)]).get().int == 0)
         }
@@ -52,21 +55,31 @@ extension ScriptKeyTests {
         func run(_ script: Script, _ names: [String], _ arguments: [String]) {
             shard.run(script, keys: names, arguments: arguments, lane: .commands) {
                 let words = (try? $0.get())?.array ?? []
-                answers.append((script == .pushMessage ? words.last : words.first)?.string ?? "")
+                answers.append(([.pushMessage, .pushFacts].contains(script) ? words.last : words.first)?.string ?? "")
             }
         }
-        run(.pushMessage, [keys.conversation(made), keys.log(made)], ["0", "10", "1"])
-        run(.pushCheck, [own.devices(bob), own.grants(bob), own.user(bob)], ["fcm", "1000", "\"second\""])
-        _ = try world.redis.command(["ZADD", own.push, "1", "bob \(made)"]).get()
+        run(.pushMessage, [keys.conversation(made), keys.log(made)], ["0", "10", "1", "9000000000000"])
         run(
-            .pushLater, [own.shards, own.floor, own.push, own.pushed(bob), own.sessions(bob)],
+            .pushFacts,
             [
-                own.events, shard.logic.link.incarnation, "bob", made.string, "0", "60000", "60000", "1", "0",
-                "9000000000000", "",
+                own.push, own.pushed(bob), own.sessions(bob), own.blocks(bob), own.devices(bob), own.grants(bob),
+                own.user(bob),
+            ], ["bob", made.string, "fcm", "\"second\"", "1000"])
+        _ = try world.redis.command(["ZADD", own.push, "1", "bob \(made)"]).get()
+        let record = try world.redis.command(["HGET", own.pushed(bob), made.string]).get().string ?? ""
+        run(
+            .pushSettle,
+            [
+                own.shards, own.floor, own.push, own.pushed(bob), own.devices(bob), own.grants(bob), own.user(bob),
+                own.inbox(bob), own.sessions(bob),
+            ],
+            [
+                own.events, shard.logic.link.incarnation, "bob", made.string, "9000000000000", "1000", "0", "", record,
+                "60000", "", "1",
             ])
         run(
-            .pushMissed, [own.shards, own.floor, own.pushed(bob)],
-            [own.events, shard.logic.link.incarnation, made.string, "1", "fcm", "\"second\""])
+            .pushForget, [own.shards, own.floor, own.devices(bob), own.pushed(bob)],
+            [own.events, shard.logic.link.incarnation, made.string, "1", "fcm", "\"second\"", ""])
         try world.run(until: "they are answered") { answers.count == 4 }
         #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK", "OK"])
     }
@@ -86,14 +99,14 @@ extension ScriptKeyTests {
             }
             if place == 0 {
                 run(
-                    .notify, [keys.shards, keys.floor, notifications, marks],
-                    ["10", "100000", id, "", "", at, "bob"])
+                    .notify, [keys.shards, keys.floor, keys.push, notifications, marks, keys.sessions(bob)],
+                    ["10", "100000", id, "", "", at, "0", "bob"])
             }
             run(
                 .pushWithdraw,
                 [
                     keys.shards, keys.floor, keys.pushed(bob), notifications, marks, keys.push, keys.sessions(bob),
-                ], ["bob", made.string, "1", "10", "100000", "10000", id, "1"])
+                ], ["bob", made.string, "1", "10", "100000", "10000", id])
             try world.run(until: "they are answered") { answers.count == (place == 0 ? 2 : 1) }
             // The answer has the time of its decision: the user was pushed for it.
             #expect(answers.last?.first == "OK" && answers.last?.count == 2)

@@ -17,9 +17,13 @@ final class PushTalk {
     /// - Parameters:
     ///   - notifications: Whether messages become notifications, too.
     ///   - others: Further members, which make it a group.
-    init(apns: Bool = false, queue: Int = 1_000, notifications: Bool = false, others: [UserID] = []) throws {
+    init(
+        apns: Bool = false, queue: Int = 1_000, notifications: Bool = false, others: [UserID] = [],
+        _ adjust: (inout ServerConfiguration) -> Void = { _ in }
+    ) throws {
         webhooks = try WebhookWorld(queue: queue, pushes: true, apns: apns) {
             $0[Notifications.ofMessages] = notifications
+            adjust(&$0)
         }
         world = webhooks.world
         ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
@@ -73,7 +77,7 @@ final class PushTalk {
             ], keys.events,
             [
                 "bob", id.string, "\(number)", notifications ? "200" : "0", "1000000", "\(DuePushes.wait)",
-                Notifications.id(ofMessage: Int64(number), in: id).string, "\(sent)",
+                Notifications.id(ofMessage: Int64(number), in: id).string,
             ])
     }
 

@@ -24,7 +24,7 @@ import Testing
             + #""title":"Ana","text":"hi","badge":3}}"#
         let messages = PushMessage.all(for: "web", in: Array(body.utf8), at: 5, of: 7)
         #expect(messages.map(\.pushToken) == [Self.text])
-        #expect(PushTarget.json(Self.text, of: "web") == Self.text && PushTarget.json("a", of: "fcm") == "\"a\"")
+        #expect(PushService.json(Self.text, of: "web") == Self.text && PushService.json("a", of: "fcm") == "\"a\"")
         // An entry of a queue separates its parts by spaces.
         #expect(!Self.text.contains(" "))
     }

@@ -27,6 +27,19 @@ enum NotificationRequest {
         var body: [UInt8] = []
         var data: [UInt8] = []
         var collapse: Identifier?
+        /// For its push; `nil` if the backend has not set it.
+        var push: NotificationPush?
+        var urgency: PushUrgency?
+        var expires: Timestamp?
+
+        /// In ms: a session may get it before its push is decided; `nil`: there is no push.
+        var waitForPush: Milliseconds? {
+            switch push ?? .away {
+            case .away: DuePushes.wait
+            case .always: 0
+            case .never: nil
+            }
+        }
 
         /// The object between `seq` and `at`.
         var json: [UInt8] {
@@ -36,6 +49,9 @@ enum NotificationRequest {
             for (name, value) in [("title", title), ("body", body), ("data", data)] where !value.isEmpty {
                 json += Array(",\"\(name)\":".utf8) + value
             }
+            if let push { JSONWriter.member("push", push.rawValue, to: &json) }
+            if let urgency { JSONWriter.member("urgency", urgency.rawValue, to: &json) }
+            if let expires { JSONWriter.member("expires", expires, to: &json) }
             return json
         }
     }
@@ -136,7 +152,22 @@ extension NotificationRequest.New {
                 throw .invalid("data", "must be at most 2 KiB long")
             }
             try ForeignJSON.check(data, "data")
+        } else if key.equals("push") {
+            push = try Self.word(value, "push")
+        } else if key.equals("urgency") {
+            urgency = try Self.word(value, "urgency")
+        } else if key.equals("expires") {
+            expires = try value.checkedCount("expires")
         }
+    }
+
+    private static func word<Word: RawRepresentable<String> & CaseIterable>(
+        _ value: JSONValue, _ field: String
+    ) throws(DecodingFailure) -> Word {
+        guard let word = Word(rawValue: try value.checkedString(field)) else {
+            throw .invalid(field, "must be one of " + Word.allCases.map(\.rawValue).joined(separator: ", "))
+        }
+        return word
     }
 
     private static func json(_ text: String) -> [UInt8] {

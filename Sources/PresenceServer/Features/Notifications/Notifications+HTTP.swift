@@ -107,12 +107,14 @@ extension Notifications {
 
     private func storing(_ new: NotificationRequest.New, for users: [UserID], told: Timestamp?) -> ScriptCall {
         let keys = shard.partitions.keys(of: users[0])
+        let isPushed = told == nil && shard.feature(Push.self)?.hasReceivers == true
         return ScriptCall(
-            .notify, in: keys, [:],
+            .notify, in: keys, ["push": keys.push],
             [
                 "keep": shard.configuration[Self.keep], "keepFor": shard.configuration[Self.keepFor],
                 "id": new.id, "collapse": new.collapse, "json": new.json, "told": told,
+                "wait": isPushed ? new.waitForPush : nil,
             ], each: users,
-            eachKey: users.flatMap { [keys.notifications($0), keys.notificationMarks($0)] })
+            eachKey: users.flatMap { [keys.notifications($0), keys.notificationMarks($0), keys.sessions($0)] })
     }
 }

@@ -3,7 +3,8 @@ import PresenceCore
 
 /// The scripts of this folder's feature.
 extension Script {
-    private static let notificationLibrary = ScriptLibrary(asset_notification_lib())
+    private static let notificationLibrary = ScriptLibrary(
+        asset_account_lib(), asset_push_lib(), asset_notification_lib())
 
     private static func notification(_ name: String, _ file: asset) -> Script {
         Script(name, file, library: notificationLibrary, isAcknowledged: true)

@@ -19,9 +19,9 @@ final class DuePushes {
 
     private static let window = 8
     private static let most = 20
-    /// ms for which no other server decides about taken notes. A decision that comes later does not count: it would rest on nothing
-    /// that was read earlier.
-    static let lease: Milliseconds = 30_000
+    /// ms for which a decision is valid: a later one would rest on nothing that was read lately. No other server decides about a taken
+    /// note until ``wait`` after that, so a message that is noted meanwhile has an earlier time than the end of the lease.
+    static let lease: Milliseconds = 20_000
     /// ms until notes that could not be taken are taken.
     private static let retry: Milliseconds = 1_000
     private static let pauseOfDamage: Milliseconds = 60_000
@@ -35,7 +35,11 @@ final class DuePushes {
         }
         told = registry.counter(
             "pushes_due_total", help: "users found truly away when a message came for them")
-        courier.consumers.append { [unowned self] events, _ in await note(events) }
+        courier.consumers.append { [unowned self] events, partition in
+            // Their pushes are noted already (`notify.lua`).
+            if events.contains(where: { $0.type == "notification.created" }) { schedule(partition, after: 0) }
+            return await note(events)
+        }
         courier.onRound = { [unowned self] in
             for partition in 0..<shard.partitions.count { schedule(partition, after: 0) }
         }
@@ -55,6 +59,11 @@ final class DuePushes {
         shard.deadlines.set(deadline, .number(UInt64(partition)), at: time)
     }
 
+    /// - Parameter wait: `nil` if nothing is due.
+    func schedule(_ user: UserID, after wait: Milliseconds?) {
+        if let wait { schedule(shard.partitions.index(of: user), after: wait + 5) }
+    }
+
     // MARK: Noting
 
     /// - Returns: Those that are not noted. They may come twice: a note is once there.
@@ -62,69 +71,47 @@ final class DuePushes {
         let messages = events.filter { ["message.created", "message.changed"].contains($0.type) }
         var left: [OfferedEvent] = []
         await shard.tasks.each(messages, window: Self.window) { [self] event in
-            do throws(RedisFailure) { try await apply(event) } catch { left.append(event) }
+            // A damaged conversation has no members to push to, and must not keep others of its partition from their pushes.
+            do throws(RedisFailure) { try await apply(event) } catch { if !error.isLasting { left.append(event) } }
         }
         return left
     }
 
-    /// A damaged conversation has no members to push to, and must not keep others of its partition from their pushes.
     private func apply(_ event: OfferedEvent) async throws(RedisFailure) {
-        guard let id = ConversationID(event.subject), let message = StoredMessage(event.rest) else { return }
-        do throws(RedisFailure) {
-            if event.type == "message.created" {
-                try await note(message, in: id)
-            } else if message.deletedAt != 0 {
-                try await withdraw(message, in: id)
+        guard let id = ConversationID(event.subject), let message = StoredMessage(event.rest),
+            event.type == "message.created" || message.deletedAt != 0, let record = try await read(id)
+        else { return }
+        var failure: RedisFailure?
+        await shard.tasks.each(record.members.filter { $0.user.string != message.from }, window: Self.window) {
+            [self] member in
+            do throws(RedisFailure) {
+                if event.type == "message.created" {
+                    try await note(message.seq, in: id, for: member)
+                } else {
+                    try await withdraw(message.seq, in: id, of: member.user)
+                }
+            } catch {
+                failure = failure ?? error
             }
-        } catch {
-            if !error.isLasting { throw error }
         }
+        if let failure { throw failure }
     }
 
-    private func note(_ message: StoredMessage, in id: ConversationID) async throws(RedisFailure) {
-        guard let record = try await read(id) else { return }
-        let away = record.members.filter {
-            $0.user.string != message.from && isUnread(message.seq, by: $0) && wantsPushes($0)
-        }
-        try await each(away) { [self] (member) async throws(RedisFailure) in try await note(member, of: id, message.seq)
-        }
-    }
-
-    /// Notes that a push of the newest message may be needed, if the member has not read that.
-    func noteNewest(
-        of record: ConversationRecord, for member: ConversationRecord.Member
+    /// Notes that a push of a message may be needed, if the member has not read that.
+    func note(
+        _ seq: Int64, in id: ConversationID, for member: ConversationRecord.Member
     ) async throws(RedisFailure) {
-        guard isUnread(record.last, by: member), wantsPushes(member) else { return }
-        try await note(member, of: record.id, record.last)
-    }
-
-    private func note(
-        _ member: ConversationRecord.Member, of id: ConversationID, _ seq: Int64
-    ) async throws(RedisFailure) {
-        let (user, partition) = (member.user, shard.partitions.index(of: member.user))
-        let keys = shard.partitions.keys(partition)
+        guard isUnread(seq, by: member), wantsPushes(member) else { return }
+        let (user, keys) = (member.user, shard.partitions.keys(of: member.user))
         let call = ScriptCall(
             .pushNote, in: keys, ["push": keys.push, "pushed": keys.pushed(user), "sessions": keys.sessions(user)],
-            [
-                "user": user, "conversation": id, "seq": seq, "readTo": max(member.read, member.own), "wait": Self.wait,
-            ])
-        do throws(RedisFailure) {
-            let reply = try await shard.reply(to: call)
-            if reply.word == "OK" { schedule(partition, after: (reply[0].int ?? 0) + 5) }
-        } catch {
-            // It must not keep the others of its partition from their pushes.
-            guard error.isLasting else { throw complaint(of: partition, error) }
-            shard.recordDamage("push", of: user)
-        }
+            ["user": user, "conversation": id, "readTo": max(member.read, member.own), "wait": Self.wait])
+        schedule(user, after: try await run(call, of: user)?[0].int)
     }
 
     func wantsPushes(_ member: ConversationRecord.Member) -> Bool {
         let isMuted = member.muted == -1 || member.muted > shard.clock.redisNow
         return !isMuted && member.archived == 0
-    }
-
-    func isUnread(_ seq: Int64, by member: ConversationRecord.Member) -> Bool {
-        max(member.read, member.own) < seq
     }
 
     // MARK: Taking
@@ -149,9 +136,10 @@ final class DuePushes {
 
     private func decideDue(of partition: Int) async {
         let keys = shard.partitions.keys(partition)
-        let longest = max(Self.lease, Self.wait, doubt) + 1_000
+        let lease = Self.lease + Self.wait
+        let longest = max(lease, Self.wait + doubt) + 1_000
         let call = ScriptCall(
-            .pushTake, in: keys, ["push": keys.push], ["most": Self.most, "lease": Self.lease, "longest": longest])
+            .pushTake, in: keys, ["push": keys.push], ["most": Self.most, "lease": lease, "longest": longest])
         let reply: ScriptReply
         do throws(RedisFailure) {
             reply = try await shard.reply(to: call)
@@ -163,42 +151,36 @@ final class DuePushes {
             }
             return schedule(partition, after: error.isLasting ? Self.pauseOfDamage : Self.retry)
         }
-        let limit = reply[1].string ?? "0"
-        let notes = reply.rest.dropFirst(2).compactMap { DueNote($0.string ?? "", keys) }
-        await shard.tasks.each(notes, window: Self.window) { [self] note in await decide(note, until: limit) }
+        let taken = reply[1].int ?? 0
+        let notes = reply.rest.dropFirst(2).compactMap { entry in
+            let words = (entry.string ?? "").split(separator: " ")
+            return words.count == 2 ? PushPlace(user: words[0], conversation: words[1]) : nil
+        }
+        await shard.tasks.each(notes, window: Self.window) { [self] place in await decide(place, taken: taken) }
         if !notes.isEmpty { courier?.scan(partition) }
         if let wait = reply[0].int { schedule(partition, after: max(wait, 5)) }
     }
 
     // MARK: Redis
 
-    /// A conversation; a damaged one is counted and logged.
-    func read(_ id: ConversationID) async throws(RedisFailure) -> ConversationRecord? {
+    /// Runs a script about a user. A damaged record must not keep others of its partition from their pushes: there is no reply.
+    func run(_ call: ScriptCall, of user: UserID) async throws(RedisFailure) -> ScriptReply? {
         do throws(RedisFailure) {
-            let key = shard.partitions.keys(of: id).conversation(id)
-            return ConversationRecord(id, try await shard.command(["HGETALL", key]))
+            return try await shard.reply(to: call)
         } catch {
-            if error.isLasting { shard.recordDamage("conversation", of: id) }
-            throw complaint(of: shard.partitions.index(of: id), error)
+            let failure = complaint("push", of: user, error)
+            guard failure.isLasting else { throw failure }
+            return nil
         }
     }
 
-    /// A failure that is in the log from now on, unless it is one of damage.
-    func complaint(of partition: Int, _ failure: RedisFailure) -> RedisFailure {
-        if !failure.isLasting { courier?.complain(of: partition, failure) }
+    /// A failure that is in the log from now on.
+    func complaint(_ what: String, of id: Identifier, _ failure: RedisFailure) -> RedisFailure {
+        if failure.isLasting {
+            shard.recordDamage(what, of: id)
+        } else {
+            courier?.complain(of: shard.partitions.index(of: id), failure)
+        }
         return failure
-    }
-
-    /// Does something for each element, some at a time.
-    ///
-    /// - Throws: the first failure, after all.
-    func each<Element>(
-        _ elements: [Element], _ act: @escaping (Element) async throws(RedisFailure) -> Void
-    ) async throws(RedisFailure) {
-        var failure: RedisFailure?
-        await shard.tasks.each(elements, window: Self.window) { element in
-            do throws(RedisFailure) { try await act(element) } catch { failure = failure ?? error }
-        }
-        if let failure { throw failure }
     }
 }

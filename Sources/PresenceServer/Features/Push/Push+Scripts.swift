@@ -7,24 +7,17 @@ extension Script {
     private static let pushLibrary = ScriptLibrary(
         asset_account_lib(), asset_push_lib(), asset_notification_lib())
 
-    private static func push(_ name: String, _ file: asset) -> Script {
-        Script(name, file, library: pushLibrary)
-    }
-
     static let setDevice = Script("set-device", asset_set_device(), isAcknowledged: true)
-    static let dropDevice = Script("drop-device", asset_drop_device())
-    static let pushNote = push("push-note", asset_push_note())
+    static let pushNote = Script("push-note", asset_push_note(), library: pushLibrary)
     static let pushTake = Script("push-take", asset_push_take())
+    static let pushFacts = Script("push-facts", asset_push_facts(), library: pushLibrary)
     static let pushMessage = Script("push-message", asset_push_message())
-    static let pushLater = push("push-later", asset_push_later())
-    static let pushTell = push("push-tell", asset_push_tell())
-    static let pushCheck = push("push-check", asset_push_check())
-    static let pushMissed = push("push-missed", asset_push_missed())
-    static let pushWithdraw = push("push-withdraw", asset_push_withdraw())
+    static let pushSettle = Script("push-settle", asset_push_settle(), library: pushLibrary)
+    static let pushForget = Script("push-forget", asset_push_forget(), library: pushLibrary)
+    static let pushWithdraw = Script("push-withdraw", asset_push_withdraw(), library: pushLibrary)
 
     static let push: [Script] = [
-        .setDevice, .dropDevice, .pushNote, .pushTake, .pushTell, .pushMessage, .pushLater, .pushCheck, .pushMissed,
-        .pushWithdraw,
+        .setDevice, .pushNote, .pushTake, .pushFacts, .pushMessage, .pushSettle, .pushForget, .pushWithdraw,
     ]
 }
 
@@ -32,9 +25,9 @@ extension Script {
 extension KeyFamily {
     /// The devices of a user.
     static let devices = KeyFamily(name: "devices", isPassing: false, type: "hash")
-    /// The notes of a user, and the last pushes, by conversation.
+    /// The last push of each conversation of a user.
     static let pushed = KeyFamily(name: "pushed", isPassing: false, type: "hash")
-    /// The notes by the time of their decision.
+    /// Conversations of users, by the time when a push is decided.
     static let push = KeyFamily(name: "push", isPassing: false, type: "zset", isOfPartition: true)
 
     /// The token with which pushes are sent to APNs, shared by all servers.

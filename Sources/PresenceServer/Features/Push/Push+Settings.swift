@@ -27,8 +27,15 @@ extension Push {
         "push.apns.url", "https://api.push.apple.com",
         about: "The address of APNs; for apps in development https://api.sandbox.push.apple.com.")
 
+    static let content = Setting<PushContent>(
+        "push.content", .full,
+        about: "The content of pushes, of push.due too: title and text, the title alone, or ids and counts alone.")
+
     static let settings: [any AnySetting] =
         [
-            queue, caFile, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
+            queue, content, caFile, fcmFile, fcmURL, apnsFile, apnsKeyID, apnsTeamID, apnsTopic, apnsURL,
         ] + webSettings
 }
+
+/// The texts of a push: title and text, the title alone (of a message it names the sender or the conversation), or neither.
+enum PushContent: String, CaseIterable, SettingValue { case full, sender, none }

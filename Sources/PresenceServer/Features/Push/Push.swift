@@ -25,6 +25,7 @@ final class Push: Feature {
     private let keys: VAPIDKeys?
     /// Whether APNs is a receiver: then its devices must have tokens of its kind.
     private let hasAPNs: Bool
+    let hasReceivers: Bool
     private static let mostTokenBytes = 1_024
 
     init(_ shard: ShardLogic) {
@@ -32,12 +33,17 @@ final class Push: Feature {
         due = Self.isOn(shard.configuration) ? DuePushes(shard) : nil
         keys = WebPush.isOn(shard.configuration) ? VAPIDKeys(shard) : nil
         hasAPNs = !shard.configuration[Push.apnsFile].isEmpty
+        hasReceivers = Self.hasReceivers(shard.configuration)
     }
 
-    /// Whether pushes have a receiver: FCM, APNs, a sender of the operator's own, or users' notifications.
+    /// Whether pushes have a receiver, or make users' notifications.
     private static func isOn(_ configuration: ServerConfiguration) -> Bool {
+        hasReceivers(configuration) || configuration[Notifications.ofMessages]
+    }
+
+    /// Whether pushes have a receiver: a push service, or a sender of the operator's own.
+    private static func hasReceivers(_ configuration: ServerConfiguration) -> Bool {
         PushServices.count(configuration) > 0 || WebhookEndpoint.isTold(of: "push.due", in: configuration)
-            || configuration[Notifications.ofMessages]
     }
 
     static func check(_ configuration: ServerConfiguration) throws(InvalidConfiguration) {
@@ -129,7 +135,7 @@ final class Push: Feature {
         guard !hasAPNs || platform != "apns" || APNs.isToken(token) else {
             throw Refusal(.invalid("pushToken", "must be the token of APNs in hexadecimal"))
         }
-        return (platform, PushTarget.json(token))
+        return (platform, JSONWriter.encoded(token))
     }
 
     /// - Parameters:

@@ -66,7 +66,7 @@ extension TalkHistory {
         case .send, .editMessage, .deleteMessage, .rename:
             let (talk, user) = (arguments[3], arguments[4])
             if talk == group, out.contains(user) { fail("\(script.name) of \(user), who had left") }
-        case .pushTell where arguments[4] == group && arguments[8] != "":
+        case .pushSettle where arguments[4] == group && arguments[8] != "":
             let user = UserID(arguments[3])!
             let state = try? redis.ask(["HGET", partitions.keys(of: user).inbox(user), group]).get().string
             if state?.hasPrefix("out ") == true || user == deesID && dee.isGone {

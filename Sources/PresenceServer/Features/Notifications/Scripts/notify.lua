@@ -1,9 +1,9 @@
--- uses: notification-lib
+-- uses: account-lib, push-lib, notification-lib
 -- Stores one notification for users of one partition: a backend's, or that of a message. A user who has one with this id gets
--- nothing, unless the same was pushed anew since.
--- keys: each(notifications, notificationMarks)
+-- nothing, unless the same was pushed anew since. A push of it is noted in the same step, so there is one note for each.
+-- keys: push, each(notifications, notificationMarks, sessions)
 -- args: keep so many, keepFor so many ms, id, collapse or '', json between seq and time, told at that time in ms since 1970; '': an
---       id is stored once, each(user)
+--       id is stored once, wait in ms in which a session may get it before its push is decided; '': no push, each(user)
 -- replies: OK(now, USER, its seq, ... of those who got it) | FENCED
 keep, keepFor = tonumber(keep), tonumber(keepFor)
 local idHash, collapseHash = short(id), collapse ~= '' and short(collapse) or NONE
@@ -13,7 +13,7 @@ told = tonumber(told)
 local function isAnew(known) return told and (known < told or told <= now and now < known) end -- mutation: pushed-anew
 for user in each() do
     place = place + 1
-    local entriesKey, marksKey = eachKey(place)
+    local entriesKey, marksKey, sessionsKey = eachKey(place)
     local b = notificationsAt(entriesKey, marksKey, floorKey, keep, keepFor)
     local news, known = { replaces = {} }, find(b, idHash, 1, 1)
     if known and isAnew(timeOf(b, known)) then
@@ -36,6 +36,11 @@ for user in each() do
         news.item = '{"seq":' .. int(b.last) .. json .. ',"at":' .. int(now)
         redis.call('HSET', b.entries, int(b.last), news.item)
         redis.call('PEXPIRE', b.entries, int(keepFor))
+        if wait ~= '' then
+            -- A newer push with the same tag takes the place of the one that a device shows.
+            local tag = string.sub(redis.sha1hex(collapse ~= '' and collapse or id), 1, 16)
+            noteDue(pushKey, user .. ' #' .. int(b.last) .. '.' .. tag, sessionsKey, tonumber(wait)) -- mutation: notified-is-noted
+        end
         offer('notification.created', user .. ' ' .. news.item .. '}')
         reply[#reply + 1] = user
         reply[#reply + 1] = int(b.last)

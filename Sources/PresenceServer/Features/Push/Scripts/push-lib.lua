@@ -1,54 +1,36 @@
 -- Shared by the scripts of pushes.
 
--- The note of a conversation, in the user's `pushed` under its name with a space before it: "FIRST NEWEST HELD DELETIONS".
--- FIRST is the message whose time it is, NEWEST the newest that was noted, HELD the newest for which the decision was put off
--- (0: none), DELETIONS how many messages were deleted meanwhile. Earlier versions did not write that.
-local function parsedNote(value)
-    local first, newest, held, deletions = string.match(value, '^(%d+) (%d+) (%d+) ?(%d*)$')
-    return tonumber(first or '0'), tonumber(newest or '0'), tonumber(held or '0'), tonumber(deletions or '') or 0
+-- The record of a conversation in the user's `pushed`: "SEQ AT DEVICE …|EPOCH". The last push that counts has the message SEQ
+-- (0: none counts). It was made at AT, and these devices may still get it. EPOCH grows with each change, so a decision can be
+-- refused if it rests on an earlier record. An unreadable record is an error, which is counted and logged.
+local function pushAt(key, conversation)
+    local text = redis.call('HGET', key, conversation) or ''
+    local seq, at, devices, epoch = string.match(text, '^(%d+) (%d+)([%x -]*)|?(%d*)$')
+    if text ~= '' and not seq then error('damaged record') end
+    return { text = text, seq = tonumber(seq or '0'), at = at or '0', devices = devices or '',
+        epoch = tonumber(epoch or '') or 0 }
 end
 
-local function noted(key, conversation) return parsedNote(redis.call('HGET', key, ' ' .. conversation) or '') end
-
-local function putNoted(key, conversation, ...)
-    local numbers = { ... }
-    -- Earlier versions read three.
-    if numbers[4] == 0 then numbers[4] = nil end
-    for i, number in ipairs(numbers) do numbers[i] = int(number) end
-    redis.call('HSET', key, ' ' .. conversation, table.concat(numbers, ' '))
+local function putPush(key, conversation, record, seq, at, devices)
+    redis.call('HSET', key, conversation, int(tonumber(seq)) .. ' ' .. at .. devices .. '|' .. int(record.epoch + 1))
 end
 
--- ms in which a session of the user may get a message; a user without any session is truly away at once.
-local function waitOf(sessionsKey, wait)
-    return redis.call('EXISTS', sessionsKey) == 0 and 0 or wait -- mutation: a-session-has-time
-end
-
--- A message may need a push: that is decided in `wait` ms, or now if its user has no session. Returns in how many ms.
---   push    sorted set of the partition: "USER CONVERSATION" by the time of the decision
---   pushed  hash of the user: the notes, and the last pushes
-local function noteDue(keys, user, conversation, seq, wait)
-    wait = waitOf(keys.sessions, wait)
-    local entry = user .. ' ' .. conversation
-    local first, newest, held, deletions = noted(keys.pushed, conversation)
-    if redis.call('ZADD', keys.push, 'NX', int(now + wait), entry) == 1 then
-        putNoted(keys.pushed, conversation, seq, seq, 0, 0)
-    elseif seq > newest then
-        -- A decision that is under way must find that there is a newer message. One that comes while the decision is put off has a
-        -- time of its own.
-        if newest <= held then first = seq end
-        -- A user without any session waits for no earlier message.
-        if newest <= held or wait == 0 then redis.call('ZADD', keys.push, 'LT', int(now + wait), entry) end
-        putNoted(keys.pushed, conversation, first, seq, held, deletions)
-    end
-    return wait
-end
-
--- The last push of a conversation is under its name: "SEQ AT DEVICE …", the message, the time of the push, and the devices that
--- may still get it. A device that this installation sends to is named by 6 digits of a hash, others by a - each: their outcomes
--- are not known here.
+-- A device that this installation sends to is named by 6 digits of a hash, others by a - each: their outcomes are not known here.
 local function deviceName(platform, token, platforms)
     if not string.find(platforms, ' ' .. platform .. ' ', 1, true) then return '-' end
     return string.sub(redis.sha1hex(platform .. ' ' .. token), 1, 6)
+end
+
+local function hasSession(sessionsKey)
+    return redis.call('EXISTS', sessionsKey) == 1 -- mutation: a-session-has-time
+end
+
+-- A push is decided in `wait` ms, in which a session of the user may get the message. A user without any session is truly away, so
+-- it is decided at once. An earlier time that is already set stays. Returns in how many ms.
+local function noteDue(key, entry, sessionsKey, wait)
+    if not hasSession(sessionsKey) then wait = 0 end
+    redis.call('ZADD', key, 'LT', int(now + wait), entry)
+    return int(wait)
 end
 
 -- The devices of a user that may be pushed to: { platform, at, token as JSON } of each. Those of sessions that have ended, or

@@ -1,28 +1,25 @@
 -- flags: allow-oom
--- uses: push-lib, notification-lib
--- A message has been deleted. If it was pushed to a user, that push is forgotten, and a push is decided anew: of an older message, or
--- of the next one. A decision that is under way is made anew. The user's notification of the message is archived, whatever was pushed
--- since. If the message was pushed, its notification's id is entered as of then: notify, which may come later, stores none.
+-- uses: account-lib, push-lib, notification-lib
+-- A message has been deleted. If it was pushed to a user, that push does not count any more, and a push is decided anew: of an older
+-- message, or of the next one. A decision that is under way is made anew. The user's notification of the message is archived, whatever
+-- was pushed since. If the message was pushed, its notification's id is entered as of then: notify, which may come later, stores none.
 -- keys: pushed, notifications, notificationMarks, push, sessions
 -- args: user, conversation, seq of the message, keep so many notifications or 0 if messages make none, keepFor so many ms, wait in
---       ms, id of the notification, newest number of the conversation
+--       ms, id of the notification
 -- replies: OK(ms until it is decided if it must be decided anew) | FENCED
-local toldSeq, at = string.match(redis.call('HGET', pushedKey, conversation) or '', '^(%d+) (%d+)')
-local isTold, reply = toldSeq == seq, { 'OK' }
+local record, entry, reply = pushAt(pushedKey, conversation), user .. ' ' .. conversation, { 'OK' }
+local isTold = record.seq == tonumber(seq)
 if isTold then
-    redis.call('HDEL', pushedKey, conversation) -- mutation: deleted-push-is-forgotten
-    local due = { push = pushKey, pushed = pushedKey, sessions = sessionsKey }
-    reply[2] = int(noteDue(due, user, conversation, tonumber(newest), tonumber(wait))) -- mutation: unread-beside-deleted
+    putPush(pushedKey, conversation, record, 0, '0', '') -- mutation: deleted-push-is-forgotten
+    reply[2] = noteDue(pushKey, entry, sessionsKey, tonumber(wait)) -- mutation: unread-beside-deleted
+elseif redis.call('ZSCORE', pushKey, entry) then
+    putPush(pushedKey, conversation, record, record.seq, record.at, record.devices) -- mutation: deleted-is-decided-anew
 end
-local first, newestNoted, held, deletions = noted(pushedKey, conversation)
-if newestNoted > 0 then putNoted(pushedKey, conversation, first, newestNoted, held, deletions + 1) end
 keep, keepFor = tonumber(keep), tonumber(keepFor)
 if keep == 0 then return reply end
 local b = notificationsAt(notificationsKey, notificationMarksKey, floorKey, keep, keepFor)
 local idHash, archived = short(id), {}
--- Earlier versions made ids of the push's time.
-local old = isTold and find(b, short('message-' .. at .. '-' .. conversation), 1, 1)
-local place = find(b, idHash, 1, 1) or old -- mutation: also-after-later-pushes
+local place = find(b, idHash, 1, 1) -- mutation: also-after-later-pushes
 if place and stateOf(b, place) ~= 'x' then
     archived[1] = int(seqOf(b, place))
     retire(b, place)
@@ -31,7 +28,7 @@ if isTold then
     -- By then the id is known.
     if place then drop(b, place) end
     b.last = b.last + 1
-    append(b, idHash, NONE, b.last, tonumber(at))
+    append(b, idHash, NONE, b.last, tonumber(record.at))
     setState(b, #b.states, 'x')
     trim(b, keep, keepFor)
 end

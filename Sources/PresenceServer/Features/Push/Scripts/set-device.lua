@@ -36,13 +36,12 @@ end
 redis.call('HSET', devicesKey, device, platform .. ' ' .. int(math.max(now, revokedAt)) .. ' ' .. token)
 if isKnown then return { 'OK' } end
 -- Earlier pushes may have reached no device, so a new device gets the next message of each conversation.
-local kept, pushed = {}, redis.call('HGETALL', pushedKey)
-for i = 1, #pushed, 2 do
-    if string.sub(pushed[i], 1, 1) == ' ' then
-        kept[#kept + 1] = pushed[i]
-        kept[#kept + 1] = pushed[i + 1]
-    end
+local conversations, forgotten = redis.call('HKEYS', pushedKey), {}
+for i, conversation in ipairs(conversations) do
+    -- No push counts (push-lib), with an epoch of its own.
+    forgotten[2 * i - 1], forgotten[2 * i] = conversation, '0 0|' .. int(now)
 end
-redis.call('DEL', pushedKey)
-for i = 1, #kept, 2 do redis.call('HSET', pushedKey, kept[i], kept[i + 1]) end
+for i = 1, #forgotten, 1000 do
+    redis.call('HSET', pushedKey, unpack(forgotten, i, math.min(i + 999, #forgotten)))
+end
 return { 'OK' }

@@ -25,53 +25,39 @@ struct APNs: PushSender {
     func send(_ message: PushMessage, id: String, at time: Timestamp, on shard: ShardLogic) async -> DeliveryOutcome? {
         guard Self.isToken(message.pushToken) else { return .refused("a token that is none") }
         guard let token = await tokens.token(on: shard) else { return nil }
-        var request = OutgoingRequest("POST", "\(url)/3/device/\(message.pushToken)", body: Self.body(message))
-        request.headers = [
+        let headers: [(name: String, value: String)] = [
             ("authorization", "bearer \(token)"), ("apns-topic", topic), ("apns-push-type", "alert"),
-            ("apns-priority", "10"), ("apns-id", Self.uuid(id)),
-            ("apns-collapse-id", Self.collapseID(message.conversation)), ("content-type", "application/json"),
+            ("apns-id", Self.uuid(id)),
         ]
-        request.limits.total = PushService.patience
-        request.tls = tls
-        request.offersHTTP2 = true
-        do throws(OutgoingFailure) {
-            return Self.outcome(of: try await PushService.client.send(request), at: time)
-        } catch {
-            return .failed(error.reason, retryAfter: 0)
-        }
+        return await PushService.call(
+            "\(url)/3/device/\(message.pushToken)", headers + Self.headers(message), Self.body(message), tls
+        ) { Self.outcome(of: $0, at: time) }
     }
 
     // MARK: The request
 
     static func body(_ message: PushMessage) -> [UInt8] {
-        let content = Content(
-            aps: Alert(message, hasText: true), conversation: message.conversation, user: message.user)
-        // Texts and numbers always have JSON.
-        return (try? JSONEncoder.service.encode(content)).map { Array($0) } ?? []
+        var aps = alert(message)
+        let (title, text) = message.shown
+        aps["alert"] = ["title": title, "body": text]
+        return PushService.json(message.subjects.merging(["aps": aps]) { one, _ in one })
     }
 
-    private struct Content: Encodable {
-        let aps: Alert
-        let conversation: String
-        let user: String
+    /// Those that depend on the message.
+    static func headers(_ message: PushMessage) -> [(name: String, value: String)] {
+        let isLow = [.low, .veryLow].contains(message.urgency)
+        var headers = [("apns-priority", isLow ? "5" : "10"), ("apns-collapse-id", collapseID(message.tag))]
+        if let expires = message.notification?.expires { headers.append(("apns-expiration", "\(expires / 1_000)")) }
+        return headers.map { (name: $0.0, value: $0.1) }
     }
 
-    struct Alert: Encodable {
-        let alert: [String: String]?
-        let badge: Int64
-        let sound = "default"
-        let threadID: String
-
-        /// - Parameter hasText: FCM puts the texts in itself.
-        init(_ message: PushMessage, hasText: Bool) {
-            alert = hasText ? ["title": message.title, "body": message.text] : nil
-            (badge, threadID) = (message.badge, message.conversation)
-        }
-
-        private enum CodingKeys: String, CodingKey {
-            case alert, badge, sound
-            case threadID = "thread-id"
-        }
+    /// Without the texts: FCM puts those in itself.
+    static func alert(_ message: PushMessage) -> [String: Any] {
+        let thread = message.notification?.kind ?? message.conversation
+        var aps: [String: Any] = ["badge": message.badge, "sound": "default", "thread-id": thread]
+        // The app may put in the texts that the push does not have.
+        if message.title.isEmpty, message.text.isEmpty { aps["mutable-content"] = 1 }
+        return aps
     }
 
     /// At most 64 bytes: the conversation, or what stands for a longer one.

@@ -20,72 +20,39 @@ struct FCM: PushSender {
         case .failed(let outcome): return outcome
         case .notNow: return nil
         }
-        var request = OutgoingRequest("POST", "\(url)/v1/projects/\(project)/messages:send", body: Self.body(message))
-        request.headers = [("content-type", "application/json"), ("authorization", "Bearer \(token)")]
-        request.limits.total = PushService.patience
-        request.tls = tls
-        request.offersHTTP2 = true
-        do throws(OutgoingFailure) {
-            let response = try await PushService.client.send(request)
+        return await PushService.call(
+            "\(url)/v1/projects/\(project)/messages:send", [("authorization", "Bearer \(token)")],
+            Self.body(message, at: time),
+            tls
+        ) { response in
             if response.status == 401 { access.forget(token) }
             return Self.outcome(of: response, at: time)
-        } catch {
-            return .failed(error.reason, retryAfter: 0)
         }
     }
 
     // MARK: The request
 
-    static func body(_ message: PushMessage) -> [UInt8] {
-        let content = Content(
-            message: .init(
-                token: message.pushToken, notification: ["title": message.title, "body": message.text],
-                data: ["user": message.user, "conversation": message.conversation],
-                android: .init(
-                    priority: "HIGH", notification: .init(tag: message.conversation, count: message.badge)),
-                apns: .init(
-                    headers: ["apns-collapse-id": APNs.collapseID(message.conversation)],
-                    payload: .init(aps: APNs.Alert(message, hasText: false)))))
-        // Texts and numbers always have JSON.
-        return (try? JSONEncoder.service.encode(content)).map { Array($0) } ?? []
-    }
-
     /// A newer push of the same conversation takes the place of the one that the device shows. There is no key under which
     /// FCM itself would collapse what waits: it has four for a device, and people have more conversations.
-    private struct Content: Encodable {
-        let message: Message
-
-        struct Message: Encodable {
-            let token: String
-            let notification: [String: String]
-            let data: [String: String]
-            let android: Android
-            let apns: Apple
-        }
-
-        struct Android: Encodable {
-            let priority: String
-            let notification: Notification
-
-            struct Notification: Encodable {
-                let tag: String
-                let count: Int64
-
-                private enum CodingKeys: String, CodingKey {
-                    case tag
-                    case count = "notification_count"
-                }
-            }
-        }
-
-        struct Apple: Encodable {
-            let headers: [String: String]
-            let payload: Payload
-
-            struct Payload: Encodable {
-                let aps: APNs.Alert
-            }
-        }
+    static func body(_ message: PushMessage, at time: Timestamp) -> [UInt8] {
+        let shown: [String: Any] = ["tag": message.tag, "notification_count": message.badge]
+        var android: [String: Any] = [
+            "priority": message.urgency == .high ? "HIGH" : "NORMAL", "notification": shown,
+        ]
+        if let life = message.life(at: time) { android["ttl"] = "\(life)s" }
+        // 10 is FCM's own default.
+        let changed = APNs.headers(message).filter { $0 != (name: "apns-priority", value: "10") }
+        let headers = Dictionary(uniqueKeysWithValues: changed.map { ($0.name, $0.value) })
+        let apns: [String: Any] = ["headers": headers, "payload": ["aps": APNs.alert(message)]]
+        let (title, text) = message.shown
+        // Its values are texts.
+        let about = message.notification.map { ["notification": $0.id, "kind": $0.kind] }
+        let data = (about ?? ["conversation": message.conversation]).merging(["user": message.user]) { one, _ in one }
+        let content: [String: Any] = [
+            "token": message.pushToken, "notification": ["title": title, "body": text], "data": data,
+            "android": android, "apns": apns,
+        ]
+        return PushService.json(["message": content])
     }
 
     // MARK: The response

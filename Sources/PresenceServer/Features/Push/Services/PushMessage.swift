@@ -3,70 +3,83 @@ import PresenceProtocol
 
 /// A push for one device, as it waits for a push service.
 struct PushMessage: Codable, Sendable, Equatable {
-    /// When it was due, in ms since 1970; `nil` in an entry of an earlier version.
-    let at: Timestamp?
-    /// Number of its message; `nil` in an entry of an earlier version.
-    let seq: Int64?
+    /// When it was due, in ms since 1970.
+    let at: Timestamp
+    /// Number of its message.
+    let seq: Int64
     let pushToken: String
     let user: String
+    /// The name of its place, if it is a push of a notification (``PushPlace``).
     let conversation: String
-    let title: String
-    let text: String
+    private(set) var title: String
+    private(set) var text: String
     var badge: Int64
+    var notification: PushedNotification?
 
     /// Bytes of JSON. Both services take 4,096 in all, of which ids and the rest are at most 1,500.
     private static let (mostTitle, mostText) = (400, 2_000)
+    /// Bytes less for the text of a notification: its id and kind are beside the user's id.
+    private static let about = 400
 
     /// One for each device of a platform, of an event `push.due` as endpoints get it.
     ///
     /// - Parameter seq: Number of the message.
-    static func all(for platform: String, in body: [UInt8], at time: Timestamp, of seq: Int64?) -> [PushMessage] {
+    static func all(for platform: String, in body: [UInt8], at time: Timestamp, of seq: Int64) -> [PushMessage] {
         guard let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data else { return [] }
-        let (title, text) = (cut(due.title, to: mostTitle), cut(due.text, to: mostText))
+        let notification = due.notification
+        guard let place = due.conversation ?? notification.map({ "#\($0.seq).\($0.tag)" }) else { return [] }
+        let title = cut(due.title, to: mostTitle)
+        let text = cut(due.text, to: notification == nil ? mostText : mostText - about)
         return due.devices.filter { $0.platform == platform }.map {
             PushMessage(
-                at: time, seq: seq, pushToken: $0.token, user: due.user, conversation: due.conversation,
-                title: title, text: text, badge: due.badge)
+                at: time, seq: seq, pushToken: $0.token, user: due.user, conversation: place, title: title, text: text,
+                badge: due.badge, notification: notification)
         }
     }
 
-    init(
-        at: Timestamp?, seq: Int64?, pushToken: String, user: String, conversation: String, title: String, text: String,
-        badge: Int64
-    ) {
-        (self.at, self.seq) = (at, seq)
-        (self.pushToken, self.user, self.conversation) = (pushToken, user, conversation)
-        (self.title, self.text, self.badge) = (title, text, badge)
+    /// A newer push with the same tag takes the place of the one that the device shows.
+    var tag: String { notification.map { "notification-\($0.tag)" } ?? conversation }
+    var urgency: PushUrgency { notification?.urgency ?? .high }
+    /// Seconds after which services need not deliver it any more; `nil`: there is no such time.
+    func life(at time: Timestamp) -> Int64? { notification?.expires.map { max(0, ($0 - time) / 1_000) } }
+
+    /// The texts that devices show. Without any, a device still shows that there is something.
+    var shown: (title: String, text: String) {
+        guard title.isEmpty, text.isEmpty else { return (title, text) }
+        return ("", notification == nil ? "New message" : "New notification")
     }
 
-    /// The same push with other texts, both as JSON.
-    func saying(title: [UInt8], text: [UInt8]) -> PushMessage {
+    /// The members that apps get beside the texts.
+    var subjects: [String: Any] {
+        guard let notification else { return ["user": user, "conversation": conversation] }
+        let (seq, id, kind, tag) = (notification.seq, notification.id, notification.kind, notification.tag)
+        return ["user": user, "notification": ["seq": seq, "id": id, "kind": kind, "tag": tag] as [String: Any]]
+    }
+
+    /// Both are given as JSON.
+    mutating func set(title: [UInt8], text: [UInt8]) {
         func read(_ json: [UInt8]) -> String { (try? JSONDecoder().decode(String.self, from: Data(json))) ?? "" }
-        return PushMessage(
-            at: at, seq: seq, pushToken: pushToken, user: user, conversation: conversation,
-            title: Self.cut(read(title), to: Self.mostTitle), text: Self.cut(read(text), to: Self.mostText),
-            badge: badge)
+        self.title = Self.cut(read(title), to: Self.mostTitle)
+        self.text = Self.cut(read(text), to: Self.mostText)
     }
 
-    /// As it waits; `nil` for an entry that no server has written.
-    init?(_ body: [UInt8]) {
-        guard let message = try? JSONDecoder().decode(PushMessage.self, from: Data(body)) else { return nil }
-        self = message
+    /// For a service that takes no more bytes.
+    var withoutText: PushMessage {
+        var message = self
+        message.text = ""
+        return message
     }
 
+    /// As it waits: the same message is the same text.
     var body: [UInt8] {
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
         // Texts and numbers always have JSON.
-        (try? JSONEncoder.service.encode(self)).map { Array($0) } ?? []
+        return (try? encoder.encode(self)).map { Array($0) } ?? []
     }
 
-    private static let start = Array("{\"at\":".utf8)
-
-    /// When a waiting push was due, read without decoding it: of the sorted members it is the first.
-    static func at(in body: [UInt8]) -> Timestamp? {
-        guard body.starts(with: start) else { return nil }
-        let digits = body.dropFirst(start.count).prefix { (0x30...0x39).contains($0) }
-        return Timestamp(String(decoding: digits, as: UTF8.self))
-    }
+    /// A user's device: its pushes are sent one after the other. Neither id nor token has a space.
+    var subject: String { "\(user.utf8.count):\(user)\(pushToken)" }
 
     /// As much of a text as takes so many bytes in JSON. A cut text ends with an ellipsis.
     static func cut(_ text: String, to most: Int) -> String {
@@ -90,7 +103,8 @@ struct PushMessage: Codable, Sendable, Equatable {
 
         struct Content: Decodable {
             let user: String
-            let conversation: String
+            let conversation: String?
+            let notification: PushedNotification?
             let devices: [Device]
             let title: String
             let text: String
@@ -108,11 +122,10 @@ struct PushMessage: Codable, Sendable, Equatable {
     }
 }
 
-extension JSONEncoder {
-    /// For push services: the same value is the same text.
-    static var service: JSONEncoder {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        return encoder
+extension PushMessage {
+    /// As it waits; `nil` for an entry that no server has written.
+    init?(_ body: [UInt8]) {
+        guard let message = try? JSONDecoder().decode(PushMessage.self, from: Data(body)) else { return nil }
+        self = message
     }
 }

@@ -1,3 +1,4 @@
+import Foundation
 import OutgoingHTTP
 import PresenceCore
 import PresenceProtocol
@@ -68,11 +69,11 @@ final class PushService: EventReceiver {
     func entries(of event: OfferedEvent, body: [UInt8], partition: Int) -> [WaitingEvent] {
         let id = event.id(partition: partition)
         let messages = PushMessage.all(
-            for: sender.platform, in: body, at: event.at, of: event.about.flatMap { Int64($0) })
+            for: sender.platform, in: body, at: event.at, of: event.about.flatMap { Int64($0) } ?? 0)
         return messages.enumerated().map { place, message in
             WaitingEvent(
                 id: "\(id)_\(place)", entry: event.entry, at: event.at,
-                subject: PushTarget(user: event.subject, token: message.pushToken).subject, body: message.body)
+                subject: message.subject, body: message.body)
         }
     }
 
@@ -87,92 +88,83 @@ final class PushService: EventReceiver {
     /// Users sign out, are deleted, remove devices and read messages, and messages are edited and deleted, while pushes wait.
     func current(_ event: QueuedEvent) async throws(RedisFailure) -> QueuedEvent? {
         // A damaged one is found by `send`.
-        guard let target = PushTarget(event) else { return event }
-        guard let user = UserID(target.user), try await isRegistered(target.token, of: user) else { return nil }
-        guard hasWaited(event), let push = PushMessage(event.body), let id = ConversationID(push.conversation) else {
-            return event
-        }
-        do throws(RedisFailure) {
-            guard let renewed = try await renewed(push, isFirst: event.tries == 0, for: user, in: id) else {
-                return nil
-            }
-            var current = event
-            if renewed != push { current.body = renewed.body }
-            return current
-        } catch {
-            guard error.isLasting else { throw error }
-            shard.recordDamage("push", of: user)
-            return nil
-        }
-    }
-
-    private func isRegistered(_ token: String, of user: UserID) async throws(RedisFailure) -> Bool {
-        let keys = shard.partitions.keys(of: user)
-        let call = ScriptCall(
-            .pushCheck, in: nil,
-            ["devices": keys.devices(user), "grants": keys.grants(user), "user": keys.user(user)],
-            [
-                "platform": sender.platform, "idle": shard.configuration[Accounts.idle],
-                "token": PushTarget.json(token, of: sender.platform),
-            ])
-        do throws(RedisFailure) {
-            return try await shard.reply(to: call).word == "1"
-        } catch {
-            guard error.isLasting else { throw due.complaint(of: shard.partitions.index(of: user), error) }
-            // No device can be found that may be pushed to.
-            shard.recordDamage("push", of: user)
-            return false
-        }
-    }
-
-    /// Whether something may have changed since the push was due: at another try, or if it had to wait for others.
-    private func hasWaited(_ event: QueuedEvent) -> Bool {
-        guard event.tries == 0 else { return true }
-        guard let at = PushMessage.at(in: event.body) else { return false }
+        guard let push = PushMessage(event.body),
+            let place = PushPlace(user: push.user, conversation: push.conversation)
+        else { return event }
+        let (isFirst, token) = (event.tries == 0, Self.json(push.pushToken, of: sender.platform))
+        guard let facts = try await due.facts(of: place, token: token, platform: sender.platform), facts.isRegistered
+        else { return nil }
         // A time in the future is from before Redis' clock went back.
-        return abs(shard.clock.redisNow - at) > Self.fresh
+        if isFirst, abs(shard.clock.redisNow - push.at) <= Self.fresh { return event }
+        if place.notification != nil { return try await due.pending(place) == nil ? nil : event }
+        let new = try await shard.sparing("push", of: place.user) { () async throws(RedisFailure) in
+            try await renewed(push, isFirst: isFirst, place, facts)
+        }
+        guard let new else { return nil }
+        var current = event
+        if new != push { current.body = new.body }
+        return current
     }
 
     /// A push that had to wait has its message as it is now; at another try it has the newest unread message. `nil` if its message was
     /// read or deleted, if the user is no longer in the conversation, if all unread messages are deleted, or if another push was sent or
     /// decided instead.
     private func renewed(
-        _ push: PushMessage, isFirst: Bool, for user: UserID, in id: ConversationID
+        _ push: PushMessage, isFirst: Bool, _ place: PushPlace, _ facts: PushFacts
     ) async throws(RedisFailure) -> PushMessage? {
-        let pushed = shard.partitions.keys(of: user).pushed(user)
-        let words = try await shard.command(["HMGET", pushed, id.string, " " + id.string]).array ?? []
-        guard words.count == 2 else { return nil }
-        let told = words[0].string?.split(separator: " ").prefix(2).compactMap { Int64($0) } ?? []
         // Where no push counts, a new device waits for the next message: until there is one, this is tried.
-        let isOver = told.count == 2 ? told[1] != push.at : words[1].bytes != nil
-        guard !isOver || push.at == nil else { return nil }
-        let seq = told.first ?? push.seq
-        guard let record = try await due.read(id), let member = record.member(user) else { return nil }
-        if let seq, !due.isUnread(seq, by: member) {
+        guard facts.told == 0 ? !facts.isDue : facts.toldAt == push.at,
+            let record = try await due.read(place.conversation), let member = record.member(place.user)
+        else { return nil }
+        if !due.isUnread(push.seq, by: member) {
             // Messages until the user read it counted as pushed by this push, which is given up now.
-            try await due.noteNewest(of: record, for: member)
+            try await due.note(record.last, in: record.id, for: member)
             return nil
         }
-        var message = try await due.newestUnread(by: member, in: record, upTo: isFirst ? seq : nil)
-        if let seq, (message?.seq ?? 0) < seq {
+        var message = try await due.newestUnread(
+            by: member, in: record, except: facts.blocked, upTo: isFirst ? push.seq : nil)
+        if (message?.seq ?? 0) < push.seq {
             // It is deleted, or from a user who is blocked by now.
-            if try await due.isDeleted(seq, in: id) {
+            if try await due.isDeleted(push.seq, in: record.id) {
                 // Before this push is given up: then nothing would show that there is something to decide.
-                try await due.withdraw(seq, in: record, of: user)
+                try await due.withdraw(push.seq, in: record.id, of: place.user)
                 return nil
             }
-            if isFirst { message = try await due.newestUnread(by: member, in: record) }
+            if isFirst { message = try await due.newestUnread(by: member, in: record, except: facts.blocked) }
         }
         guard let message else { return nil }
-        return try await PushContents(shard: shard).renew(push, with: message, in: record, for: user)
+        return try await PushContents(shard: shard, user: place.user).renew(push, with: message, in: record)
     }
 
     // MARK: A try
 
     func send(_ event: QueuedEvent, at time: Timestamp) async -> DeliveryOutcome? {
         guard let message = PushMessage(event.body) else { return .refused("damaged record") }
-        if let due = message.at, time - due > Self.longestAge { return .refused("too late") }
+        if time - message.at > Self.longestAge { return .refused("too late") }
         return await sender.send(message, id: event.id, at: time, on: shard)
+    }
+
+    /// Calls a service.
+    static func call(
+        _ url: String, _ headers: [(name: String, value: String)], _ body: [UInt8], _ tls: OutgoingTLS,
+        outcome: (OutgoingResponse) -> DeliveryOutcome
+    ) async -> DeliveryOutcome {
+        var request = OutgoingRequest("POST", url, body: body)
+        request.headers = [("content-type", "application/json")] + headers
+        request.limits.total = patience
+        (request.tls, request.offersHTTP2) = (tls, true)
+        do throws(OutgoingFailure) {
+            return outcome(try await client.send(request))
+        } catch {
+            return .failed(error.reason, retryAfter: 0)
+        }
+    }
+
+    /// The same value is the same text.
+    static func json(_ object: [String: Any]) -> [UInt8] {
+        // Texts and numbers always have JSON.
+        let options: JSONSerialization.WritingOptions = [.sortedKeys, .withoutEscapingSlashes]
+        return (try? JSONSerialization.data(withJSONObject: object, options: options)).map { Array($0) } ?? []
     }
 
     /// A try that failed; a longer pause than a service may ask for is cut.
@@ -188,49 +180,32 @@ final class PushService: EventReceiver {
         return "status \(status) \(word)"
     }
 
-    // MARK: After a try
-
-    /// The service does not know the device any more. One that has been registered since then stays. If this cannot be written now, the
-    /// service repeats it at the next push.
-    func isGone(_ event: QueuedEvent, since time: Timestamp) async {
-        guard let target = PushTarget(event), let user = UserID(target.user) else { return }
-        let keys = shard.partitions.keys(of: user)
-        let call = ScriptCall(
-            .dropDevice, in: keys, ["devices": keys.devices(user)],
-            ["platform": sender.platform, "token": PushTarget.json(target.token, of: sender.platform), "time": time])
-        removed.value += Int((try? await shard.reply(to: call))?[0].int ?? 0)
+    /// A device's token as scripts compare it. A subscription is JSON already.
+    static func json(_ token: String, of platform: String) -> String {
+        platform == WebPush.platform ? token : JSONWriter.encoded(token)
     }
 
+    // MARK: After a try
+
     /// A push that no device gets counts for nothing: the next message is pushed.
-    func giveUp(_ events: [QueuedEvent]) async -> Bool {
+    func giveUp(_ events: [QueuedEvent], gone time: Timestamp?) async -> Bool {
         var isNoted = true
         await shard.tasks.each(events, window: Self.window) { [self] event in
-            if await !giveUp(event) { isNoted = false }
+            do throws(RedisFailure) { try await forget(event, gone: time) } catch { isNoted = false }
         }
         return isNoted
     }
 
-    private func giveUp(_ event: QueuedEvent) async -> Bool {
-        // An entry of an earlier version has no time.
-        guard let message = PushMessage(event.body), let user = UserID(message.user), let at = message.at else {
-            return true
-        }
+    /// - Parameter time: As of which the service does not know the device any more.
+    private func forget(_ event: QueuedEvent, gone time: Timestamp?) async throws(RedisFailure) {
+        guard let message = PushMessage(event.body), let user = UserID(message.user) else { return }
         let keys = shard.partitions.keys(of: user)
         let call = ScriptCall(
-            .pushMissed, in: keys, ["pushed": keys.pushed(user)],
+            .pushForget, in: keys, ["devices": keys.devices(user), "pushed": keys.pushed(user)],
             [
-                "conversation": message.conversation, "at": at, "platform": sender.platform,
-                "token": PushTarget.json(message.pushToken, of: sender.platform),
+                "conversation": message.conversation, "at": message.at, "platform": sender.platform,
+                "token": Self.json(message.pushToken, of: sender.platform), "gone": time,
             ])
-        do throws(RedisFailure) {
-            _ = try await shard.reply(to: call)
-            return true
-        } catch {
-            // A damaged record holds no message back.
-            if due.complaint(of: shard.partitions.index(of: user), error).isLasting {
-                shard.recordDamage("push", of: user)
-            }
-            return error.isLasting
-        }
+        removed.value += Int(try await due.run(call, of: user)?[0].int ?? 0)
     }
 }

@@ -25,7 +25,7 @@ struct WebPush: PushSender {
     /// Not shared with FCM and APNs: endpoints that never answer take no place of theirs.
     private static let client = OutgoingClient(name: "web-push", mostRunning: 100, userAgent: "Presence-Push")
     /// Seconds for which a service holds a push for a browser that is not connected: a week.
-    private static let life = 604_800
+    private static let life: Int64 = 604_800
     private static let mostAnswerBytes = 16_384
 
     init?(_ configuration: ServerConfiguration, _ keys: VAPIDKeys, tls: OutgoingTLS) {
@@ -70,9 +70,7 @@ struct WebPush: PushSender {
         guard let key = keys.current else { return nil }
         let outcome = await send(message, to: subscription, place, key, at: time, on: shard)
         guard outcome == .refused(Self.tooLarge), !message.text.isEmpty else { return outcome }
-        return await send(
-            message.saying(title: Array(PushTarget.json(message.title).utf8), text: Array("\"\"".utf8)),
-            to: subscription, place, key, at: time, on: shard)
+        return await send(message.withoutText, to: subscription, place, key, at: time, on: shard)
     }
 
     private func send(
@@ -95,8 +93,9 @@ struct WebPush: PushSender {
         var request = OutgoingRequest("POST", subscription.endpoint, body: prepared.body)
         request.headers = [
             ("authorization", prepared.authorization), ("content-encoding", "aes128gcm"),
-            ("content-type", "application/octet-stream"), ("ttl", "\(Self.life)"), ("urgency", "high"),
-            ("topic", Self.topic(message.conversation, secret)),
+            ("content-type", "application/octet-stream"),
+            ("ttl", "\(min(Self.life, message.life(at: time) ?? Self.life))"),
+            ("urgency", message.urgency.rawValue), ("topic", Self.topic(message.tag, secret)),
         ]
         request.limits.total = PushService.patience
         request.limits.responseBytes = Self.mostAnswerBytes
@@ -118,20 +117,10 @@ struct WebPush: PushSender {
     /// The members that apps get with a push by FCM. At most 3 KiB: titles and texts are cut to 2,400 bytes of JSON
     /// (`PushMessage`), two ids have 512, and the rest has 110.
     static func body(_ message: PushMessage) -> [UInt8] {
-        let content = Content(
-            user: message.user, conversation: message.conversation, seq: message.seq, title: message.title,
-            text: message.text, badge: message.badge)
-        // Texts and numbers always have JSON.
-        return (try? JSONEncoder.service.encode(content)).map { Array($0) } ?? []
-    }
-
-    private struct Content: Encodable {
-        let user: String
-        let conversation: String
-        let seq: Int64?
-        let title: String
-        let text: String
-        let badge: Int64
+        let rest: [String: Any] = [
+            "seq": message.seq, "title": message.title, "text": message.text, "badge": message.badge,
+        ]
+        return PushService.json(message.subjects.merging(rest) { one, _ in one })
     }
 
     /// A newer push of the conversation takes the place of one that waits at the service, which learns nothing of the

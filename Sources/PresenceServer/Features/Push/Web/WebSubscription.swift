@@ -6,11 +6,11 @@ import Signing
 /// A subscription of a browser or a UnifiedPush app: where pushes are sent, and the keys that encrypt them.
 ///
 /// A device's record has it as JSON, always written in the same way: scripts compare it as text.
-struct WebSubscription: Codable, Sendable, Equatable {
+struct WebSubscription: Decodable, Sendable, Equatable {
     let endpoint: String
     private let keys: Keys
 
-    private struct Keys: Codable, Equatable {
+    private struct Keys: Decodable, Equatable {
         let auth: String
         let p256dh: String
     }
@@ -63,8 +63,9 @@ struct WebSubscription: Codable, Sendable, Equatable {
     }
 
     var text: String {
-        // Three texts always have JSON. None has a character that JSON escapes.
-        (try? JSONEncoder.service.encode(self)).map { String(decoding: $0, as: UTF8.self) } ?? ""
+        // No text has a character that JSON escapes.
+        let object: [String: Any] = ["endpoint": endpoint, "keys": ["auth": keys.auth, "p256dh": keys.p256dh]]
+        return String(decoding: PushService.json(object), as: UTF8.self)
     }
 
     /// Where it is; `nil` if the record is damaged.
