@@ -326,6 +326,11 @@ static const unsigned char change_username_bytes[] = {
 };
 ASSET(change_username)
 
+static const unsigned char people_starting_bytes[] = {
+#embed "../PresenceServer/Features/Usernames/Scripts/people-starting.lua"
+};
+ASSET(people_starting)
+
 // ---- History ----
 
 static const unsigned char history_bytes[] = {

@@ -101,6 +101,7 @@ struct asset asset_release_attachment(void);
 
 // Usernames
 struct asset asset_change_username(void);
+struct asset asset_people_starting(void);
 
 // History
 struct asset asset_history(void);

@@ -69,7 +69,7 @@ extension PartitionKeys {
                 "emails": emails(with: email), "inbox": inbox(user), "history": history(user),
                 "notifications": notifications(user), "notificationMarks": notificationMarks(user),
                 "devices": devices(user), "pushed": pushed(user), "mail": mail, "mailing": mailing,
-                "guests": guests,
+                "guests": guests, "directory": directory,
             ],
             [
                 "user": user, "compared": held?.bytes.hexadecimal, "unused": guest?.argument,
