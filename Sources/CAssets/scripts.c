@@ -506,6 +506,11 @@ static const unsigned char delete_message_bytes[] = {
 };
 ASSET(delete_message)
 
+static const unsigned char erase_messages_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/erase-messages.lua"
+};
+ASSET(erase_messages)
+
 static const unsigned char messages_bytes[] = {
 #embed "../PresenceServer/Features/Messages/Scripts/messages.lua"
 };

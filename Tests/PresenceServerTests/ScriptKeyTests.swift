@@ -244,5 +244,9 @@ import Testing
         world.shards[0].logic.feature(Conversations.self)?.departing.begin(UserID("dee")!)
         try world.run(for: 500)
         try notify(dan, in: world)
+        let dans = world.shards[0].logic.partitions.keys(of: Identifier("dan")!)
+        _ = world.redis.command(["HSET", dans.inbox(Identifier("dan")!), " erase", "1"])
+        world.shards[0].logic.feature(Conversations.self)?.departing.begin(Identifier("dan")!)
+        try world.run(for: 500)
     }
 }

@@ -205,6 +205,7 @@ struct asset asset_message_lib(void);
 struct asset asset_send(void);
 struct asset asset_edit_message(void);
 struct asset asset_delete_message(void);
+struct asset asset_erase_messages(void);
 struct asset asset_messages(void);
 struct asset asset_catch_up(void);
 struct asset asset_log_page(void);
