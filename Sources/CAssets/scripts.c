@@ -326,6 +326,11 @@ static const unsigned char change_username_bytes[] = {
 };
 ASSET(change_username)
 
+static const unsigned char people_starting_bytes[] = {
+#embed "../PresenceServer/Features/Usernames/Scripts/people-starting.lua"
+};
+ASSET(people_starting)
+
 // ---- History ----
 
 static const unsigned char history_bytes[] = {
@@ -500,6 +505,11 @@ static const unsigned char delete_message_bytes[] = {
 #embed "../PresenceServer/Features/Messages/Scripts/delete-message.lua"
 };
 ASSET(delete_message)
+
+static const unsigned char erase_messages_bytes[] = {
+#embed "../PresenceServer/Features/Messages/Scripts/erase-messages.lua"
+};
+ASSET(erase_messages)
 
 static const unsigned char messages_bytes[] = {
 #embed "../PresenceServer/Features/Messages/Scripts/messages.lua"

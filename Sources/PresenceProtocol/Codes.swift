@@ -11,6 +11,8 @@ public struct ErrorCode: RawRepresentable, Hashable, Sendable {
     public static let unauthorized = ErrorCode(rawValue: "unauthorized")
     /// The user is banned, or banned in this conversation, with `reason` and `until`.
     public static let banned = ErrorCode(rawValue: "banned")
+    /// The text was refused by a check of the operator; `reason` may have the words for its sender.
+    public static let refused = ErrorCode(rawValue: "refused")
     /// Not allowed to do this.
     public static let forbidden = ErrorCode(rawValue: "forbidden")
     /// The requested object does not exist.

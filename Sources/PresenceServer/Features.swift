@@ -11,6 +11,7 @@ package enum Features {
         Conversations.self,
         Typing.self,
         Messages.self,
+        Moderation.self,
         EventDelivery.self,
         Notifications.self,
         VisibilityRequests.self,
@@ -32,6 +33,9 @@ package enum Features {
 extension ServerConfiguration {
     /// All settings: the core's and those that the features add.
     package static let settings = coreSettings + Features.all.flatMap { $0.plan.settings }
+
+    /// Whether files of features may change while the server runs.
+    package var hasChangingFiles: Bool { !self[Moderation.blockedWords].isEmpty }
 
     /// - Throws: The first invalid value, with the reason.
     public func validate() throws(InvalidConfiguration) { try validate(with: Features.all) }

@@ -128,6 +128,13 @@ public actor Server {
         for shard in shards { await shard.ping() }
     }
 
+    /// Reads the features' files again that may change at run time.
+    public func reloadFiles() async {
+        for feature in configuration.enabled(features) {
+            await feature.plan.reload?(configuration, objects, logger)
+        }
+    }
+
     private var publicTag: UInt8 { (configuration.api.port == nil ? ListenerRole.only : .front).rawValue }
 
     // MARK: Certificates

@@ -84,16 +84,19 @@ actor Daemon {
     /// Returns once each loop has answered.
     func ping() async { await server?.ping() }
 
-    /// Reads again what may change at run time: the certificate, and the keys of tokens. Returns before that is done.
+    /// Reads again what may change at run time: the certificate, the keys of tokens, and the files of
+    /// features. Returns before that is done.
     func reload() async {
         logger.notice("reloading")
-        await reloads.want(.certificate, .keys)
+        await reloads.want(.certificate, .keys, .files)
     }
 
     private func watchKeys() {
-        guard configuration.auth.keyCheck > 0, !keys.isEmpty else { return }
+        guard configuration.auth.keyCheck > 0, !keys.isEmpty || configuration.hasChangingFiles else { return }
         keyWatch = Task { [reloads, interval = configuration.auth.keyCheck] in
-            while (try? await Task.sleep(for: .milliseconds(interval))) != nil { await reloads.want(.changedKeys) }
+            while (try? await Task.sleep(for: .milliseconds(interval))) != nil {
+                await reloads.want(.changedKeys, .files)
+            }
         }
     }
 
@@ -102,6 +105,7 @@ actor Daemon {
         case .certificate: await server?.reloadCertificate()
         case .keys: await reloadKeys(always: true)
         case .changedKeys: await reloadKeys(always: false)
+        case .files: await server?.reloadFiles()
         }
     }
 

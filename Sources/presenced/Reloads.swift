@@ -6,6 +6,8 @@ actor Reloads {
         case certificate
         /// The keys of tokens: always, or only if their files have changed.
         case keys, changedKeys
+        /// Those of features.
+        case files
     }
 
     private let reload: @Sendable (Kind) async -> Void

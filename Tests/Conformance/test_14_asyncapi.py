@@ -26,6 +26,7 @@ ENVIRONMENT = {"PRESENCE_COMMAND_TIMEOUT": "500ms", "PRESENCE_STALE_AFTER": "500
 
 UNPROVOKED_CODES = {
     "banned": "needs a backend: test_36_bans.py",
+    "refused": "needs a check: test_38_moderation.py",
     "conflict": "of messages: test_27_messages*.py",
     "internal": "the server would have to be broken",
     "not_found": "of messages: test_27_messages*.py",

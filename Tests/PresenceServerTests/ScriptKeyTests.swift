@@ -31,7 +31,10 @@ import Testing
     }
 
     @Test func `every key that a script of accounts uses is declared`() throws {
-        let accounts = try AccountWorld { $0[Accounts.guests] = true }
+        let accounts = try AccountWorld {
+            $0[Accounts.guests] = true
+            $0[Usernames.directory] = true
+        }
         try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }
@@ -241,5 +244,9 @@ import Testing
         world.shards[0].logic.feature(Conversations.self)?.departing.begin(UserID("dee")!)
         try world.run(for: 500)
         try notify(dan, in: world)
+        let dans = world.shards[0].logic.partitions.keys(of: Identifier("dan")!)
+        _ = world.redis.command(["HSET", dans.inbox(Identifier("dan")!), " erase", "1"])
+        world.shards[0].logic.feature(Conversations.self)?.departing.begin(Identifier("dan")!)
+        try world.run(for: 500)
     }
 }

@@ -36,13 +36,9 @@ import Testing
         return made
     }
 
-    /// Each key gets a value other than its default, from the environment alone.
-    @Test func `every key can be set by its variable`() throws {
-        let files = try ScratchDirectory()
-        defer { withExtendedLifetime(files) {} }
-        let (secret, apns, fcm) = try Self.keys(in: files)
-        // Settings that are valid only together with others, by the beginning of their key.
-        let needs = [
+    /// Settings that are valid only together with others, by the beginning of their key.
+    private static func needs(secret: String, apns: String) -> [String: [String: String]] {
+        [
             "photos.s3.": [
                 "photos.s3.bucket": "pictures", "photos.s3.endpoint": "https://s3.example.org",
                 "photos.s3.accessKey": "key", "photos.s3.secretKeyFile": secret,
@@ -51,8 +47,19 @@ import Testing
                 "push.apns.keyFile": apns, "push.apns.keyID": "KEY1234567", "push.apns.teamID": "TEAM123456",
                 "push.apns.topic": "org.example.app",
             ],
+            "hooks.beforeMessage.": [
+                "hooks.beforeMessage.url": "https://a", "hooks.beforeMessage.secretFile": secret,
+            ],
             "push.web.privateAddresses": ["push.web.hosts": "push.example.org"],
         ]
+    }
+
+    /// Each key gets a value other than its default, from the environment alone.
+    @Test func `every key can be set by its variable`() throws {
+        let files = try ScratchDirectory()
+        defer { withExtendedLifetime(files) {} }
+        let (secret, apns, fcm) = try Self.keys(in: files)
+        let needs = Self.needs(secret: secret, apns: apns)
         for setting in ServerConfiguration.settings {
             // Settings that are valid over TLS only are set together with it, and a certificate with its key.
             var base = ServerConfiguration()
@@ -78,7 +85,7 @@ import Testing
             var changed = base
             for text in [
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
-                "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "sender", "2000h", "/folder",
+                "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "sender", "refuse", "2000h", "/folder",
                 "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)", secret,
                 apns, fcm, "KEY7654321",
             ] {

@@ -10,11 +10,12 @@ extension Script {
                 .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .create,
                 .typing,
                 .conversation, .participants, .visibility, .visibility, .join, .renew, .sweep, .fence, .reap,
-            ] + Script.accounts + Usernames.plan.scripts + [.setPhoto]
+            ] + Script.accounts + Usernames.plan.scripts.filter { $0 != .peopleStarting } + [.setPhoto]
             + Script.conversations.filter { ![.create, .participants].contains($0) }
-            + Script.messageScripts.filter { !Script.aging.contains($0) }
+            + Script.messageScripts.filter { !(Script.aging + [.eraseMessages]).contains($0) }
             + Script.delivery + [.history] + Script.notificationScripts + Script.push + [.pushForget, .pushForget]
             + Script.aging + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
+            + [.peopleStarting, .eraseMessages]
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

@@ -82,6 +82,7 @@ export const textOf = (error, otherwise) => {
   if (TEXTS[error.reason]) return TEXTS[error.reason];
   if (error.code === "network") return "Network error. Please check your connection.";
   if (error.code === "banned") return `You are banned${error.until ? ` until ${new Date(error.until).toLocaleString()}` : ""}: ${error.reason}`;
+  if (error.code === "refused") return error.reason ?? "This text was not accepted.";
   if (error.code === "rate_limited") {
     return `Too many attempts. Please try again in ${Math.ceil((error.retryAfter ?? 1000) / 1000)} seconds.`;
   }

@@ -101,6 +101,7 @@ struct asset asset_release_attachment(void);
 
 // Usernames
 struct asset asset_change_username(void);
+struct asset asset_people_starting(void);
 
 // History
 struct asset asset_history(void);
@@ -204,6 +205,7 @@ struct asset asset_message_lib(void);
 struct asset asset_send(void);
 struct asset asset_edit_message(void);
 struct asset asset_delete_message(void);
+struct asset asset_erase_messages(void);
 struct asset asset_messages(void);
 struct asset asset_catch_up(void);
 struct asset asset_log_page(void);

@@ -185,7 +185,7 @@ package struct HTTPAPI {
         switch code {
         case .badRequest, .unknownType: 400
         case .unauthorized: 401
-        case .forbidden, .banned: 403
+        case .forbidden, .banned, .refused: 403
         case .notFound: 404
         case .conflict: 409
         case .tooLarge: 413

@@ -1,4 +1,5 @@
 import Installation
+import Logging
 import PresenceProtocol
 import Redis
 
@@ -94,6 +95,8 @@ package struct FeaturePlan: Sendable {
     package var check: @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
         (_) throws(InvalidConfiguration) in
     }
+    /// Reads files again that may change while the server runs: at SIGHUP, and every `auth.keyCheck`. Must not block.
+    package var reload: (@Sendable (ServerConfiguration, SharedObjects, Logger) async -> Void)?
     /// Warnings for the log at the start: settings that are allowed, but weaker than they should be.
     package var warnings: @Sendable (ServerConfiguration) -> [String] = { _ in [] }
 
@@ -105,6 +108,7 @@ package struct FeaturePlan: Sendable {
         check: @escaping @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
             (_) throws(InvalidConfiguration) in
         },
+        reload: (@Sendable (ServerConfiguration, SharedObjects, Logger) async -> Void)? = nil,
         warnings: @escaping @Sendable (ServerConfiguration) -> [String] = { _ in [] }
     ) {
         self.name = name
@@ -117,6 +121,7 @@ package struct FeaturePlan: Sendable {
         self.needsOffers = needsOffers
         self.past = past
         self.check = check
+        self.reload = reload
         self.warnings = warnings
     }
 }

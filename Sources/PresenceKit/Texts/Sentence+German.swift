@@ -6,6 +6,7 @@ extension Sentence {
         .serverCannot: "Der Server kann das im Moment nicht ausführen.",
         .notSignedIn: "Sie sind nicht angemeldet.",
         .banned: "Ein Administrator hat Sie hier gesperrt.",
+        .refused: "Dieser Text wurde nicht angenommen.",
         .notAllowed: "Dazu sind Sie nicht berechtigt.",
         .notThere: "Das gibt es nicht mehr.",
         .changedElsewhere: "Das wurde inzwischen an anderer Stelle geändert.",

@@ -13,6 +13,7 @@ package enum Sentence: String, CaseIterable, Sendable {
     case serverCannot = "The server cannot do that at the moment."
     case notSignedIn = "You are not signed in."
     case banned = "An administrator has banned you here."
+    case refused = "This text was not accepted."
     case notAllowed = "You are not allowed to do that."
     case notThere = "That is no longer there."
     case changedElsewhere = "This was changed elsewhere in the meantime."

@@ -36,8 +36,14 @@ class Call:
         self.type, self.data = self.json["type"], self.json["data"]
 
 
+def complete(answer):
+    """An answer with its headers and body."""
+    parts = answer if isinstance(answer, tuple) else (answer,)
+    return (*parts, *({}, b"")[len(parts) - 1:])
+
+
 class Receiver:
-    """`answer` is called with each call and returns a status, or a status and headers; it may block."""
+    """`answer` is called with each call and returns a status, or a status and headers, or these and a body; it may block."""
 
     def __init__(self, directory, answer=lambda call: 204, port=0):
         self.secret, self.calls, self.answer = Secret(directory), [], answer
@@ -50,7 +56,7 @@ class Receiver:
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 status = receiver.take(self.path, self.headers, body)
-                status, headers = status if isinstance(status, tuple) else (status, {})
+                status, headers, content = complete(status)
                 if status is None:
                     # Cut off without an answer.
                     self.close_connection = True
@@ -58,8 +64,9 @@ class Receiver:
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
+                self.wfile.write(content)
 
             def log_message(self, *arguments):
                 pass

@@ -6,7 +6,7 @@ STATUSES = {"online", "away", "busy", "offline"}
 KINDS = {"phone", "tablet", "desktop", "web", "bot", "other"}
 CODES = {
     "bad_request", "unknown_type", "unauthorized", "forbidden", "validation_failed", "conflict", "too_many",
-    "rate_limited", "unavailable", "internal", "not_found", "too_large", "banned",
+    "rate_limited", "unavailable", "internal", "not_found", "too_large", "banned", "refused",
 }
 
 

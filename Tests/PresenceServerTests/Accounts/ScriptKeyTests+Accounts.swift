@@ -99,6 +99,7 @@ extension ScriptKeyTests {
             let call = try accounts.call("PUT", "/v1/me/username", ["username": name], token: token)
             #expect(call.status == 200 && call.json["account"] != nil)
         }
+        #expect(try accounts.call("GET", "/v1/people?starts=PIE", token: token).status == 200)
         var body = ["email": "bob@example.org", "password": "correct horse", "username": "rice"]
         let bob = try accounts.call("POST", "/v1/accounts", body).json["accessToken"] as? String
         #expect(try accounts.call("PUT", "/v1/me/username", ["username": "PIE"], token: bob).status == 409)

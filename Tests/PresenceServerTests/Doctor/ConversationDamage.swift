@@ -26,17 +26,18 @@ extension Installation {
         }
         try redis.command("SREM", .string(home.unfinished), "joining talk")
         let keys = [home.shards, home.floor] + home.written(id).map(\.value)
+        let textKeys = [home.shards, home.floor] + home.written(id, verdict: nil).map(\.value)
         for number in 1...5 {
             try run(
-                .send, keys,
+                .send, textKeys,
                 [
                     home.events, live, id.string, "ana", "m\(number)", "\"text \(number)\"", "", "", "10000", "0", "0",
-                    "100000",
+                    "100000", "0", "",
                 ])
         }
         try run(
-            .editMessage, keys,
-            [home.events, live, id.string, "ana", "m2", "\"other\"", "10000", "0", "100000"])
+            .editMessage, textKeys,
+            [home.events, live, id.string, "ana", "m2", "\"other\"", "10000", "0", "100000", "0", ""])
         try run(.deleteMessage, keys, [home.events, live, id.string, "ana", "m4", "10000"])
     }
 }

@@ -27,7 +27,7 @@ import Testing
             [dan.events, live, "dan", "dan-phone", "0"])
         let ana = installation.keys("ana")
         try installation.run(
-            .profile, [ana.shards, ana.floor, installation.user("ana")],
+            .profile, [ana.shards, ana.floor, installation.user("ana"), ana.directory],
             [ana.events, live, "ana", "displayName", "\"Ana \u{1F33B}\""])
         let conversation = UserID("c:1")!
         let keys = installation.partitions.keys(of: conversation)

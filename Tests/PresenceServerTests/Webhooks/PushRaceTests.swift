@@ -29,8 +29,8 @@ import Testing
     private func write(_ talk: PushTalk, _ keys: PartitionKeys, _ bobs: PartitionKeys, _ seq: Int, read: Int) {
         let (id, bob) = (talk.id, UserID("bob")!)
         talk.run(
-            .send, [keys.shards, keys.floor] + keys.written(id).map(\.value), keys.events,
-            [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381"])
+            .send, [keys.shards, keys.floor] + keys.written(id, verdict: nil).map(\.value), keys.events,
+            [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381", "0", ""])
         talk.run(
             .pushNote, [bobs.shards, bobs.floor, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
             ["bob", id.string, "\(read)", "10000"])

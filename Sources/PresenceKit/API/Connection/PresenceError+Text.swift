@@ -12,6 +12,7 @@ extension PresenceError: LocalizedError {
         case .unavailable, .internalError: Sentence.serverCannot.text()
         case .unauthorized, .signedOut, .tokenUnavailable, .notSignedIn: Sentence.notSignedIn.text()
         case .banned: Sentence.banned.text()
+        case .refused: Sentence.refused.text()
         case .forbidden: Sentence.notAllowed.text()
         case .validationFailed: Self.described(field)
         case .notFound: Sentence.notThere.text()

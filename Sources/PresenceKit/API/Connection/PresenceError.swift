@@ -75,6 +75,8 @@ extension PresenceError.Code {
     /// An operator has banned the user, everywhere or in this conversation: ``PresenceError/reason`` has the operator's
     /// words, ``PresenceError/until`` the end. The client does not connect again by itself.
     public static let banned = Self(.banned)
+    /// A check of the operator refused the text: ``PresenceError/reason`` may have the words for its sender.
+    public static let refused = Self(.refused)
     /// The user is not allowed to do this. Also returned for a conversation that does not exist.
     public static let forbidden = Self(.forbidden)
     /// A value is invalid; `field` names it.
@@ -150,7 +152,7 @@ extension PresenceError {
     /// Whether the same request may succeed later.
     package var isPassing: Bool {
         switch code {
-        case .badRequest, .unknownType, .banned, .forbidden, .validationFailed, .conflict, .notFound: false
+        case .badRequest, .unknownType, .banned, .refused, .forbidden, .validationFailed, .conflict, .notFound: false
         case .tooLarge, .notOffered: false
         // For some limits, such as a user's connections, the server sends the time after which there may be room.
         case .tooMany: retryAfter != nil

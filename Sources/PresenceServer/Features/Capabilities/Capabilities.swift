@@ -21,6 +21,7 @@ final class Capabilities: Feature {
         let hasAccounts = shard.configuration[Accounts.enabled]
         let all: [(name: String, isOn: Bool)] = [
             ("accounts", hasAccounts), ("usernames", hasAccounts), ("photos", hasAccounts),
+            ("directory", hasAccounts && shard.configuration[Usernames.directory]),
             ("typing", shard.feature(Typing.self) != nil), ("messages", shard.feature(Messages.self) != nil),
             ("attachments", hasAttachments), ("notifications", shard.feature(Notifications.self) != nil),
             ("reports", shard.feature(AbuseReports.self) != nil),

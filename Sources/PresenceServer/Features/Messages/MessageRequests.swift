@@ -198,7 +198,7 @@ enum MessageRequest {
         return json + [0x7D]
     }
 
-    private static func json(_ text: String) -> [UInt8] {
+    static func json(_ text: String) -> [UInt8] {
         var json: [UInt8] = []
         JSONWriter.string(text, to: &json)
         return json

@@ -20,4 +20,15 @@ extension PartitionKeys {
             "aging": aging, "attachments": attachments(id), "attachmentsDue": attachmentsDue,
         ]
     }
+
+    /// The keys of scripts that change the text of a message.
+    ///
+    /// - Parameter verdict: `nil` if the text needs no verdict: then the key is not used.
+    func written(_ id: ConversationID, verdict: String?) -> KeyValuePairs<StaticString, String> {
+        [
+            "conversation": conversation(id), "log": log(id), "changes": changes(id), "prints": prints(id),
+            "aging": aging, "attachments": attachments(id), "attachmentsDue": attachmentsDue,
+            "verdict": verdict ?? conversation(id),
+        ]
+    }
 }

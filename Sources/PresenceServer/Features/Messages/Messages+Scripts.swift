@@ -12,6 +12,7 @@ extension Script {
     static let send = message("send", asset_send())
     static let editMessage = message("edit-message", asset_edit_message())
     static let deleteMessage = message("delete-message", asset_delete_message())
+    static let eraseMessages = message("erase-messages", asset_erase_messages())
     static let messages = Script("messages", asset_messages())
     static let catchUp = Script("catch-up", asset_catch_up())
     static let logPage = Script("log-page", asset_log_page())
@@ -22,7 +23,7 @@ extension Script {
     static let findAging = Script("find-aging", asset_find_aging())
 
     static let messageScripts: [Script] =
-        [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage, .mendLog] + aging
+        [.send, .editMessage, .deleteMessage, .messages, .catchUp, .logPage, .mendLog] + aging + [.eraseMessages]
     /// For messages that are kept for a limited time.
     static let aging: [Script] = [.expireMessages, .findAging]
 }

@@ -36,6 +36,8 @@ final class Messages: Feature {
     private var sent: MetricCounter!
     private var bytes: Rates<UserID>
     private let room: StoreRoom
+    /// Decides about texts before they are stored; `nil` if none needs that.
+    var moderation: Moderation?
     /// Called with the conversation of each message that was deleted through this shard.
     var onDeletion: [(ConversationID) -> Void] = []
 
@@ -94,25 +96,30 @@ final class Messages: Feature {
     /// by the script); for Redis' memory (`StoreRoom`); for a block; and by `send.lua`, which decides, stores and publishes.
     private func send(_ request: MessageRequest.Send, _ context: RequestContext) async throws(Refusal) -> Answer {
         try charge(request.message.bytes, context)
-        try await shard.admit(context.writer)
-        let reply = try await send(request.message, from: context.user, in: request.conversation)
+        let reply = try await send(request.message, from: context.user, in: request.conversation, by: context.writer)
         return encodeReply("sent", request.conversation, reply, context)
     }
 
     /// A direct conversation accepts no message while one of its users blocks the other. The script decides, because it
     /// still answers a message that is stored already.
-    func send(_ message: MessageRequest.New, from user: UserID, in id: ConversationID) async throws(Refusal)
-        -> ScriptReply
-    {
-        try room.admit(message.bytes)
-        let isBlocked = try await conversations.isBlocked(user, in: id)
-        let reply = try await run(
-            .send, id,
-            [
-                "conversation": id, "from": user, "id": message.id, "text": message.text,
-                "attachments": message.attachments, "priority": message.priority, "keep": keep,
-                "keepFor": shard.configuration[Self.keepFor], "isBlocked": isBlocked, "longest": longest,
-            ])
+    ///
+    /// - Parameter writer: `nil` for a backend.
+    func send(
+        _ message: MessageRequest.New, from user: UserID, in id: ConversationID, by writer: Writer? = nil
+    ) async throws(Refusal) -> ScriptReply {
+        let draft = MessageDraft(message, from: user, in: id, isOfBackend: writer == nil)
+        let reply = try await decided(draft, by: writer) { [self] (step) async throws(Refusal) in
+            try room.admit(message.bytes)
+            let isBlocked = try await conversations.isBlocked(user, in: id)
+            return try await run(
+                .send, id, verdict: step,
+                [
+                    "conversation": id, "from": user, "id": message.id, "text": message.text,
+                    "attachments": message.attachments, "priority": message.priority, "keep": keep,
+                    "keepFor": shard.configuration[Self.keepFor], "isBlocked": isBlocked, "longest": longest,
+                    "ask": step.ask, "replacement": step.replacement,
+                ])
+        }
         sent.value += 1
         return reply
     }
@@ -121,17 +128,31 @@ final class Messages: Feature {
     /// message.
     private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) async throws(Refusal) -> Answer {
         try charge(request.text.count, context)
-        let id = request.conversation
-        try await shard.admit(context.writer)
-        try room.admit(request.text.count)
-        let isBlocked = try await conversations.isBlocked(context.user, in: id)
-        let reply = try await run(
-            .editMessage, id,
-            [
-                "conversation": id, "user": context.user, "id": request.message, "text": request.text, "keep": keep,
-                "isBlocked": isBlocked, "longest": longest,
-            ])
+        let (id, user) = (request.conversation, context.user)
+        let reply = try await decided(MessageDraft(request, by: user), by: context.writer) {
+            [self] (step) async throws(Refusal) in
+            try room.admit(request.text.count)
+            let isBlocked = try await conversations.isBlocked(user, in: id)
+            return try await run(
+                .editMessage, id, verdict: step,
+                [
+                    "conversation": id, "user": user, "id": request.message, "text": request.text, "keep": keep,
+                    "isBlocked": isBlocked, "longest": longest, "ask": step.ask, "replacement": step.replacement,
+                ])
+        }
         return encodeReply("messageUpdated", id, reply, context)
+    }
+
+    /// Runs `store` once, or again after each step to a verdict. Before each run, the writer's token is checked.
+    private func decided(
+        _ draft: MessageDraft, by writer: Writer?, _ store: @escaping (VerdictStep) async throws(Refusal) -> ScriptReply
+    ) async throws(Refusal) -> ScriptReply {
+        let admitted = { [shard] (step: VerdictStep) async throws(Refusal) -> ScriptReply in
+            if let writer { try await shard.admit(writer) }
+            return try await store(step)
+        }
+        guard let moderation else { return try await admitted(.none) }
+        return try await moderation.decide(draft, admitted)
     }
 
     private func delete(
@@ -149,12 +170,15 @@ final class Messages: Feature {
             .deleteMessage, id, ["conversation": id, "user": user, "id": message, "keep": keep])
     }
 
+    /// - Parameter verdict: Given for scripts that may need one. Their replies about it are accepted.
     private func run(
-        _ script: Script, _ id: ConversationID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>
+        _ script: Script, _ id: ConversationID, verdict: VerdictStep? = nil,
+        _ arguments: KeyValuePairs<StaticString, any ScriptArgument>
     ) async throws(Refusal) -> ScriptReply {
         let keys = shard.partitions.keys(of: id)
-        let call = ScriptCall(script, in: keys, keys.written(id), arguments)
-        return try await shard.run(call, about: id).accepted(or: MessageRefusal.self)
+        let names = verdict.map { keys.written(id, verdict: $0.key) } ?? keys.written(id)
+        let reply = try await shard.run(ScriptCall(script, in: keys, names, arguments), about: id)
+        return VerdictStep.words.contains(reply.word) ? reply : try reply.accepted(or: MessageRefusal.self)
     }
 
     /// The reply is `OK` and the message; if members receive it, their number is between them.

@@ -5,7 +5,7 @@ import WebSockets
 
 /// Profiles: changes by users, and by backends for them.
 final class Profiles: Feature {
-    static let plan = FeaturePlan(name: "profiles", isOptional: false, scripts: [.profile])
+    static let plan = FeaturePlan(name: "profiles", isOptional: false, scripts: [.profile], keys: [.directory])
 
     private unowned let shard: ShardLogic
 
@@ -59,7 +59,8 @@ final class Profiles: Feature {
     private func change(of user: UserID, _ changes: ProfileChanges, by writer: Writer? = nil) -> ScriptCall {
         let keys = shard.partitions.keys(of: user)
         return ScriptCall(
-            .profile, in: keys, ["user": keys.user(user)], ["user": user], each: changes.arguments, by: writer)
+            .profile, in: keys, ["user": keys.user(user), "directory": keys.directory], ["user": user],
+            each: changes.arguments, by: writer)
     }
 
     /// The register in `OK, version, BODY`; `nil` if it is damaged.

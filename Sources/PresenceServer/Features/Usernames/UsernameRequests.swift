@@ -22,6 +22,7 @@ extension Usernames {
 
     /// Finds a user by name.
     func showOwner(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        try chargeLookUp(by: call.viewer)
         guard shard.link.isLive else { throw .noStore }
         // That a text is no name is known to everyone.
         guard let name = Username(call.texts[0])?.name else { throw .noOwner }

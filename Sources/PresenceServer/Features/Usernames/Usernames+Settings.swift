@@ -5,6 +5,11 @@ extension Usernames {
         "accounts.reservedUsernames", standardReserved,
         about: "Usernames that users cannot choose, with commas or spaces between them.")
 
+    static let directory = Setting<Bool>(
+        "accounts.directory", false,
+        about: "Whether users find others by the beginning of a username or display name, not only by a whole username."
+    )
+
     /// Names that users would take for the operator's own, or that apps use in their addresses.
     private static let standardReserved =
         "about, abuse, account, accounts, admin, administrator, all, anonymous, api, app, billing, contact, everyone, "

@@ -20,13 +20,14 @@ final class Usernames: Feature {
         "username", record: nil, claim: "name",
         change: ("change-username", asset_change_username().text), library: Script.fullLibrary)
     static let plan = FeaturePlan(
-        name: "usernames", isOptional: false, settings: [reserved], claims: [names])
+        name: "usernames", isOptional: false, scripts: [.peopleStarting], settings: [reserved, directory],
+        claims: [names])
 
     /// Changes of one user, for each shard: 20 at once, then one in two minutes.
     private static let rate = RateLimit(every: 120_000, burst: 20)
 
-    /// Look-ups of users by one user, for each shard: 60 at once, then one a second.
-    private static let lookUps = RateLimit(every: 1_000, burst: 60)
+    /// Look-ups of users by one user, by name and in the directory, for each shard: 60 at once, then one a second.
+    private var lookUps = Rates<UserID>(RateLimit(every: 1_000, burst: 60))
 
     unowned let shard: ShardLogic
     private(set) var claiming: Claiming!
@@ -43,7 +44,10 @@ final class Usernames: Feature {
         accounts.usernames = self
         claiming = Claiming(Self.names, shard, in: &registry) { wish, keys in
             ScriptCall(
-                Self.names.change, in: keys, ["unfinished": keys.unfinished, "user": keys.user(wish.owner)],
+                Self.names.change, in: keys,
+                [
+                    "unfinished": keys.unfinished, "user": keys.user(wish.owner), "directory": keys.directory,
+                ],
                 ["intent": wish.intent, "user": wish.owner, "number": wish.number])
         }
         let limits = RouteLimits(bodyBytes: Accounts.mostBytes)
@@ -52,15 +56,28 @@ final class Usernames: Feature {
             "GET", "/v1/usernames/{text}", for: .usersOrAnyone, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in try await show(call) })
         registry.route(
-            "GET", "/v1/usernames/{text}/user", for: .users,
-            limits: RouteLimits(bodyBytes: Accounts.mostBytes, rate: Self.lookUps),
+            "GET", "/v1/usernames/{text}/user", for: .users, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in try await showOwner(call) })
+        if shard.configuration[Self.directory] {
+            registry.route(
+                "GET", "/v1/people", for: .users, limits: limits,
+                answer: { [unowned self] (call) async throws(Refusal) in try await showPeople(call) })
+        }
         registry.route(
             "PUT", "/v1/me/username", for: .users, limits: changes,
             answer: { [unowned self] (call) async throws(Refusal) in try await change(call) })
         registry.route(
             "DELETE", "/v1/me/username", for: .users, limits: changes,
             answer: { [unowned self] (call) async throws(Refusal) in try await release(call) })
+    }
+
+    /// - Parameter user: `nil` for a backend, which has no limit.
+    func chargeLookUp(by user: UserID?) throws(Refusal) {
+        guard let user else { return }
+        let now = shard.clock.now
+        lookUps.expire(now: now)
+        guard let wait = lookUps.charge(1, to: user, at: now) else { return }
+        throw shard.met(.userRequests, retryAfter: wait)
     }
 
     // MARK: Whether a name is available

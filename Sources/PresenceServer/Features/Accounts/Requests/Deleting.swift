@@ -7,10 +7,21 @@ import WebSockets
 /// `DELETE /v1/me`, and the calls of backends about accounts.
 extension Accounts {
     func deleteOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
-        let password = try call.body { (body) throws(DecodingFailure) in try body.optionalText("password") }
-        guard let password else { return try await deleteGuest(call) }
+        let (password, erases) = try call.body { (body) throws(DecodingFailure) in
+            (try body.optionalText("password"), try Self.erases(body))
+        }
+        guard let password else { return try await deleteGuest(call, erases: erases) }
         let account = try await confirm(call, password)
-        return try await remove(account.user, held: account.held, by: call.writer)
+        return try await remove(account.user, held: account.held, erases: erases, by: call.writer)
+    }
+
+    /// `{"messages":"keep"|"delete"}`
+    private static func erases(_ body: RequestObject) throws(DecodingFailure) -> Bool {
+        switch try body.optionalText("messages") {
+        case "keep", nil: false
+        case "delete": true
+        default: throw .invalid("messages", "must be keep or delete")
+        }
     }
 
     /// Deletes an account and all its data in one script, including its address, unless a change of address put the address
@@ -20,15 +31,16 @@ extension Accounts {
     /// - Parameters:
     ///   - held: The hash with which the password was compared; `nil` if no password was required.
     ///   - guest: Deletes only a guest.
+    ///   - erases: Whether the user's messages are deleted too. The script records it; `Departing` does it.
     func remove(
-        _ user: UserID, held: PasswordHash?, guest: UnusedGuest? = nil, by writer: Writer?
+        _ user: UserID, held: PasswordHash?, guest: UnusedGuest? = nil, erases: Bool = false, by writer: Writer?
     ) async throws(Refusal) -> HTTPResponse {
         guard let addresses else { throw .noStore }
         let keys = shard.partitions.keys(of: user)
         let email = try await shard.run("HGET", keys.user(user), "email").string.flatMap { EmailAddress($0) }
         let isHere = email.map { addresses.partition(of: $0.text) == shard.partitions.index(of: user) } ?? false
         let reply = try await shard.run(
-            keys.deletion(of: user, isHere ? email! : .nobody, held: held, guest: guest, by: writer)
+            keys.deletion(of: user, isHere ? email! : .nobody, held: held, guest: guest, erases: erases, by: writer)
         ).accepted(or: AccountRefusal.self)
         if reply[0].string == "1" { emailChange.finish(user) }
         shard.feature(Conversations.self)?.departing.begin(user)
@@ -59,7 +71,7 @@ extension PartitionKeys {
     /// - Parameter email: The account's address, if it lies in this partition.
     func deletion(
         of user: UserID, _ email: EmailAddress, held: PasswordHash? = nil, guest: UnusedGuest? = nil,
-        by writer: Writer? = nil
+        erases: Bool = false, by writer: Writer? = nil
     ) -> ScriptCall {
         ScriptCall(
             .deleteAccount, in: self,
@@ -69,12 +81,13 @@ extension PartitionKeys {
                 "emails": emails(with: email), "inbox": inbox(user), "history": history(user),
                 "notifications": notifications(user), "notificationMarks": notificationMarks(user),
                 "devices": devices(user), "pushed": pushed(user), "mail": mail, "mailing": mailing,
-                "guests": guests,
+                "guests": guests, "directory": directory,
             ],
             [
                 "user": user, "compared": held?.bytes.hexadecimal, "unused": guest?.argument,
                 "nameIntent": Usernames.names.intent(of: user),
                 "leaveIntent": "\(Departing.name) \(user.string)", "emailIntent": EmailChange.member(of: user),
+                "erases": erases,
             ], by: writer)
     }
 

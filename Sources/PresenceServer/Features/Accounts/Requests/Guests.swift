@@ -88,13 +88,13 @@ extension Accounts {
     }
 
     /// Deletes the caller's account if it is a guest's. Other accounts need their password.
-    func deleteGuest(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+    func deleteGuest(_ call: HTTPCall, erases: Bool) async throws(Refusal) -> HTTPResponse {
         let user = try call.owner()
         let key = shard.partitions.keys(of: user).user(user)
         guard try await shard.run("HEXISTS", key, "guest").int == 1 else {
             throw Refusal(DecodingFailure.missing("password"))
         }
-        return try await remove(user, held: nil, guest: .own, by: call.writer)
+        return try await remove(user, held: nil, guest: .own, erases: erases, by: call.writer)
     }
 }
 

@@ -22,7 +22,8 @@ extension Accounts {
         }
         let keys = shard.partitions.keys(of: user)
         let change = ScriptCall(
-            .changeAccount, in: keys, ["user": keys.user(user)], ["user": user], each: changes, by: call.writer)
+            .changeAccount, in: keys, ["user": keys.user(user), "directory": keys.directory], ["user": user],
+            each: changes, by: call.writer)
         return try own(try await shard.run(change).accepted(or: AccountRefusal.self), user)
     }
 

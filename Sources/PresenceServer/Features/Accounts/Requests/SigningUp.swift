@@ -202,7 +202,7 @@ extension PartitionKeys {
     func ofSignUp(_ user: UserID, _ email: EmailAddress) -> KeyValuePairs<StaticString, String> {
         [
             "unfinished": unfinished, "user": self.user(user), "emails": emails(with: email), "grants": grants(user),
-            "mail": mail, "guests": guests,
+            "mail": mail, "guests": guests, "directory": directory,
         ]
     }
 }

@@ -1,6 +1,6 @@
 -- uses: profile-lib account-lib
 -- Changes the fields of the account and profile that users may change, all or none of them.
--- keys: user
+-- keys: user, directory
 -- args: user, each(kind p of the profile or a of the account, member, value encoded or '' to remove)
 -- replies: OK(account, version, profile version, profile's BODY) | NONE | FENCED
 if redis.call('HEXISTS', userKey, 'version') == 0 then return { 'NONE' } end
@@ -23,5 +23,5 @@ if changed then
 else
     body, version = account(user, userKey)
 end
-local profileVersion, profile = changeProfile(channel, user, userKey, floorKey, changes)
+local profileVersion, profile = changeProfile(channel, user, userKey, floorKey, changes, directoryKey)
 return { 'OK', body, version, profileVersion, profile }

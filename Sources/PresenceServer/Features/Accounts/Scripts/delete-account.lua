@@ -1,12 +1,13 @@
 -- flags: allow-oom
--- uses: claim-lib account-lib
+-- uses: claim-lib profile-lib account-lib
 -- Deletes an account with its profile and all other data of the user, and ends the user's sessions. Watchers receive "Z user 0
 -- at".
 -- keys: unfinished, user, sessions, grants, contacts, blocks, creations, emails any if that is in another partition, inbox,
---       history, notifications, notificationMarks, devices, pushed, mail, mailing, guests
+--       history, notifications, notificationMarks, devices, pushed, mail, mailing, guests, directory
 -- args: user, compared hash that the password was compared with (hex) or '' for none, unused ms since the last use of a guest
 --       or 'own' for any guest or '' for any account, nameIntent that gives up the username, leaveIntent
---       that takes them out of their conversations, emailIntent that gives up addresses in other partitions
+--       that takes them out of their conversations, emailIntent that gives up addresses in other partitions, erases 1 if
+--       their messages are to be deleted too
 -- replies: OK(1 if there are such addresses, name of the picture or '') | NONE | CHANGED | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'password', 'emailClaim', 'version', 'guest')
 if unused ~= '' and not held[5] then redis.call('ZREM', guestsKey, user) end
@@ -35,6 +36,7 @@ local isHere = held[1] and redis.call('HGET', emailsKey, held[1]) == user .. ' '
 dropChange(userKey)
 if held[1] and not isHere then giveUp(userKey, number, held[1]) end
 local releasing = redis.call('HGET', userKey, 'emailReleasing')
+enlist(directoryKey, user, membersOf(redis.call('HGET', userKey, 'profile') or ''), {})
 redis.call('DEL', userKey, sessionsKey, grantsKey, contactsKey, blocksKey, creationsKey, historyKey, notificationsKey,
     notificationMarksKey, devicesKey, pushedKey)
 if #record > 0 then redis.call('HSET', userKey, unpack(record)) end
@@ -50,7 +52,10 @@ if releasing then
     redis.call('HSET', userKey, 'emailReleasing', releasing)
     redis.call('SADD', unfinishedKey, emailIntent)
 end
-if redis.call('EXISTS', inboxKey) == 1 then redis.call('SADD', unfinishedKey, leaveIntent) end
+if redis.call('EXISTS', inboxKey) == 1 then
+    if erases == '1' then redis.call('HSET', inboxKey, ' erase', '1') end
+    redis.call('SADD', unfinishedKey, leaveIntent)
+end
 redis.call('PUBLISH', channel, table.concat({ 'R', user, '0', at }, ' '))
 redis.call('PUBLISH', channel, table.concat({ 'Z', user, '0', int(now) }, ' '))
 offer('account.deleted', user)

@@ -1,7 +1,7 @@
 -- uses: claim-lib profile-lib account-lib
 -- Creates an account with all its data. The user's id was drawn into the partition of the address. If a username was claimed
 -- before, account and username are created in the same step, or neither. A guest has neither address nor password.
--- keys: unfinished, user, emails, grants, mail, guests
+-- keys: unfinished, user, emails, grants, mail, guests, directory
 -- args: intent, user, number of the wish for a username or '', address or '' for a guest, password (hex) or '', displayName
 --       (encoded), idempotency or '', repetition how long that is remembered, grant or '' to sign in on none, secret its key
 --       (hex), kind, name (encoded), digest of the token that verifies the address (hex), lifetime of the token, text of the
@@ -33,7 +33,7 @@ end
 if password ~= '' then redis.call('HSET', userKey, 'password', unhex(password)) end
 if isVerified == '1' then redis.call('HSET', userKey, 'verified', '1') end
 if idempotency ~= '' then redis.call('HSET', userKey, 'idempotency', int(now + tonumber(repetition)) .. ' ' .. idempotency) end
-changeProfile(channel, user, userKey, floorKey, profile)
+changeProfile(channel, user, userKey, floorKey, profile, directoryKey)
 if grant ~= '' then signIn(user, grantsKey, grant, secret, kind, name, 0, 1) end
 if text ~= '' then pushMail(mailKey, text, limit) end
 offer('account.created', user)

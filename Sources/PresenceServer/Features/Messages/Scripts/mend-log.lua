@@ -1,7 +1,7 @@
 -- uses: typing-lib, attachment-lib, conversation-lib, message-lib
 -- Rebuilds prints and changes from the messages, if these are complete (`presenced doctor --repair`). For a message
--- that is deleted, or was edited more often than earlier texts are kept, the first text is unknown: the same send again
--- is a conflict. Watchers start again.
+-- that is deleted, whose text was replaced, or that was edited more often than earlier texts are kept, the first text is
+-- unknown: the same send again is a conflict. Watchers start again.
 -- keys: shards unused, floor, conversation, log, changes, prints
 -- args: channel, incarnation unused, conversation
 -- replies: OK

@@ -76,6 +76,15 @@ local function fit(m, most)
     return size(m) <= most
 end
 
+-- The reply to a change that needs a verdict: the verdict, `-` while a server asks for it, or ASK. For `ms` no other server
+-- asks.
+local function undecided(verdictKey, ms)
+    local verdict = redis.call('GET', verdictKey)
+    if verdict then return { 'VERDICT', verdict } end
+    redis.call('SET', verdictKey, '-', 'PX', ms)
+    return { 'ASK' }
+end
+
 -- Numbers and publishes a change of a message: "M conversation change at MESSAGE".
 local function note(c, seq, raw, changesKey, keep)
     put(c, 'changes', int(c.changes))

@@ -1,10 +1,12 @@
 -- uses: typing-lib, attachment-lib, conversation-lib, message-lib
 -- A member sends a message. A message with the same id is the same message, however often it is sent.
--- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue
+-- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue,
+--       verdict used if ask is not 0
 -- args: conversation, from, id, text, attachments or '', priority or '', keep so many messages, keepFor so many ms or 0,
---       isBlocked if one of two blocks the other, longest message in bytes
+--       isBlocked if one of two blocks the other, longest message in bytes, ask for so many ms if it needs a verdict or 0,
+--       replacement of the text or ''
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if it was sent before | FORBIDDEN | CONFLICT | BLOCKED | LARGE
---       | BANNED(until, reason) | FENCED
+--       | BANNED(until, reason) | ASK | VERDICT(verdict) | FENCED
 local c = conversationAt(conversationKey, conversation)
 local sender = c.members[from]
 if not sender then return { 'FORBIDDEN' } end
@@ -19,9 +21,10 @@ if first > mostPlaces then return { 'CONFLICT' } end
 if isBlocked == '1' then return { 'BLOCKED' } end -- mutation: blocked-writes
 local ban = banned(c.bans[from])
 if ban then return ban end -- mutation: banned-writes
+if ask ~= '0' then return undecided(verdictKey, ask) end
 local m = { id = id, seq = int(c.last + 1), version = int(c.changes + 1), at = int(now), from = from,
-    editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-', text = text, attachments = attachments,
-    priority = priority, edits = {} }
+    editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-',
+    text = replacement ~= '' and replacement or text, attachments = attachments, priority = priority, edits = {} }
 if not fit(m, tonumber(longest)) then return { 'LARGE' } end
 c.last, c.changes = c.last + 1, c.changes + 1
 local raw = stored(m)

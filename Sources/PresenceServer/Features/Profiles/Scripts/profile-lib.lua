@@ -23,11 +23,45 @@ local function membersOf(body)
     end
 end
 
+-- A name as the directory compares it: in lower case (of Latin, Greek and Cyrillic letters), and at most 64 bytes.
+local function folded(name)
+    name = string.gsub(string.lower(name), '[\195-\208][\128-\191]', function(letter)
+        local code, by = (string.byte(letter) - 192) * 64 + string.byte(letter, 2) - 128, 0
+        if code >= 192 and code <= 222 and code ~= 215 or code >= 913 and code <= 937 or code >= 1040 and code <= 1071 then
+            by = 32
+        elseif code >= 1024 and code <= 1039 then
+            by = 80
+        elseif (code >= 256 and code <= 311 and code ~= 304 or code >= 330 and code <= 375) and code % 2 == 0 then
+            by = 1
+        elseif (code >= 313 and code <= 328 or code >= 377 and code <= 382) and code % 2 == 1 then
+            by = 1
+        end
+        code = code + by
+        return string.char(192 + math.floor(code / 64), 128 + code % 64)
+    end)
+    return string.sub(name, 1, 64)
+end
+
+-- Puts a user's names into the directory in the place of earlier ones, both by member: "NAME \31 USER \31 KIND", without the
+-- spaces. KIND is u for the username and n for the display name.
+local function enlist(directoryKey, user, before, after)
+    for _, kind in ipairs({ 'username', 'displayName' }) do
+        local function entry(value)
+            local name = value and string.gsub(string.sub(value, 2, -2), '\\(.)', '%1')
+            return name and table.concat({ folded(name), user, kind == 'username' and 'u' or 'n' }, '\31')
+        end
+        local old, new = entry(before[kind]), entry(after[kind])
+        if old and old ~= new then redis.call('ZREM', directoryKey, old) end
+        if new then redis.call('ZADD', directoryKey, 0, new) end
+    end
+end
+
 -- Changes members: `changes` has encoded values by member, '' to remove. If anything differs, publishes "F user version
--- at BODY" to watchers. Returns version and BODY.
-local function changeProfile(channel, user, userKey, floorKey, changes)
+-- at BODY" to watchers. Returns version and BODY. Names are only changed with the key of the directory.
+local function changeProfile(channel, user, userKey, floorKey, changes, directoryKey)
     local held = redis.call('HMGET', userKey, 'profileVersion', 'profile', 'createdAt')
     local values, changed = membersOf(held[2] or ''), not held[1]
+    local before = { username = values.username, displayName = values.displayName }
     -- With another picture than the uploaded one, the thumbnail is removed, and the uploaded files have no owner any
     -- more.
     local photo = changes.photoURL
@@ -57,6 +91,7 @@ local function changeProfile(channel, user, userKey, floorKey, changes)
     local body = table.concat(parts, ',') .. '}'
     local version = int(nextVersion(held[1], floorKey))
     redis.call('HSET', userKey, 'profileVersion', version, 'profile', body)
+    if directoryKey then enlist(directoryKey, user, before, values) end
     -- Before layout 2 the members were also fields.
     if held[3] then redis.call('HDEL', userKey, 'createdAt', unpack(profileMembers)) end
     publish(channel, 'F', user, version, int(now), body)

@@ -1,6 +1,6 @@
 -- uses: claim-lib profile-lib account-lib
 -- Sets or removes a user's username, in account and profile in the same step.
--- keys: unfinished, user
+-- keys: unfinished, user, directory
 -- args: intent, user, number
 -- replies: OK(releasing) | GONE(last) | FENCED
 local isThere = redis.call('HEXISTS', userKey, 'version') == 1
@@ -16,7 +16,7 @@ end
 local reply, isChanged = fulfil(userKey, number)
 if isChanged and isThere then
     local shown = shownOf(userKey)
-    changeProfile(channel, user, userKey, floorKey, { username = shown and '"' .. shown .. '"' or '' })
+    changeProfile(channel, user, userKey, floorKey, { username = shown and '"' .. shown .. '"' or '' }, directoryKey)
     accountChanged(user, userKey)
 end
 return reply

@@ -1,0 +1,159 @@
+import OutgoingHTTP
+import PresenceCore
+import PresenceProtocol
+
+/// Decides about messages and edits before they are stored: by a list of words, and by the operator's server.
+final class Moderation: Feature {
+    static let plan = FeaturePlan(
+        name: "moderation", keys: [.verdict], settings: settings, pools: [words], check: check,
+        reload: { configuration, shared, logger in
+            guard !configuration[blockedWords].isEmpty else { return }
+            await shared.object { CurrentBlockedWords(configuration) }.reload(configuration, logger)
+        })
+
+    /// Compares long texts with the words: some 0.2 ms for a KB.
+    private static let words = WorkerPlan(
+        "words", threads: { $0[blockedWords].isEmpty ? 0 : 1 }, queue: { _ in 1_024 })
+    /// Bytes of JSON that are compared on the loop.
+    private static let mostOnLoop = 512
+    /// The pause before a server looks again for the verdict that another one asks for.
+    private static let pause: Milliseconds = 50
+    /// A server may be late with a verdict by this much before another one asks.
+    private static let lateness: Milliseconds = 2_000
+
+    private unowned let shard: ShardLogic
+    private let blocked: CurrentBlockedWords?
+    private let hook: MessageHook?
+    private let claim: Milliseconds
+    /// A quarter of the calls.
+    private let mostOfUser: Int
+    private var asking: [UserID: Int] = [:]
+    private var deadline: DeadlineKind!
+    private var pauses: [UInt64: () -> Void] = [:]
+    private var lastPause: UInt64 = 0
+
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        let configuration = shard.configuration
+        claim = configuration[Self.timeout] + Self.lateness
+        mostOfUser = max(1, configuration[Self.concurrent] / 4)
+        blocked =
+            configuration[Self.blockedWords].isEmpty ? nil : shard.shared.object { CurrentBlockedWords(configuration) }
+        // `check` has read the secret before.
+        let secret = configuration[Self.url].isEmpty ? nil : try? MessageHook.secret(configuration)
+        hook = secret.map { secret in shard.shared.object { MessageHook(configuration, secret) } }
+    }
+
+    func register(in registry: inout Registry) {
+        guard blocked != nil || hook != nil else { return }
+        deadline = registry.deadline { [unowned self] key in
+            if case .number(let number) = key { pauses.removeValue(forKey: number)?() }
+        }
+        shard.feature(Messages.self)?.moderation = self
+    }
+
+    /// Stores a text by `store`, after the decision about it. Only a text that would be stored now is asked about, and only by
+    /// one server at a time. The verdict is kept, so that the same request has the same outcome.
+    func decide(
+        _ draft: MessageDraft, _ store: (VerdictStep) async throws(Refusal) -> ScriptReply
+    ) async throws(Refusal) -> ScriptReply {
+        let isBlocked = try await hasBlockedWord(draft)
+        guard hook != nil || isBlocked else { return try await store(.none) }
+        let id = draft.digest
+        let key = shard.partitions.keys(of: draft.conversation).key(.verdict, id)
+        let end = shard.clock.now + 2 * claim
+        while true {
+            let reply = try await store(VerdictStep(key: key, ask: claim))
+            switch reply.word {
+            case "ASK":
+                let verdict: Verdict?
+                do throws(Refusal) {
+                    verdict = try await isBlocked ? nil : ask(draft, id)
+                } catch {
+                    await forget(key)
+                    throw error
+                }
+                guard let verdict else {
+                    // The list may change, so its verdict is not kept.
+                    await forget(key)
+                    throw isBlocked ? Verdict.refusal(Self.blockedReason) : Verdict.undecided
+                }
+                _ = try await shard.run("SET", key, verdict.stored, "PX", String(verdict.life), changes: true)
+                return try await apply(verdict, key, store)
+            case "VERDICT":
+                if let verdict = Verdict(reply[0].string ?? "") { return try await apply(verdict, key, store) }
+                guard shard.clock.now < end else {
+                    throw Refusal(.unavailable, "this text is being checked: nothing was changed", retryAfter: 1_000)
+                }
+                await wait()
+            default: return reply
+            }
+        }
+    }
+
+    private static let blockedReason = "This text has a word that is not allowed here."
+
+    private func apply(
+        _ verdict: Verdict, _ key: String, _ store: (VerdictStep) async throws(Refusal) -> ScriptReply
+    ) async throws(Refusal) -> ScriptReply {
+        switch verdict {
+        case .allow: return try await store(VerdictStep(key: key))
+        case .replace(let text): return try await store(VerdictStep(key: key, replacement: text))
+        case .refuse(let reason): throw Verdict.refusal(reason)
+        }
+    }
+
+    private func hasBlockedWord(_ draft: MessageDraft) async throws(Refusal) -> Bool {
+        guard let words = blocked?.words, !words.isEmpty else { return false }
+        let texts = draft.texts
+        guard draft.text.count > Self.mostOnLoop else { return texts.contains(where: words.areIn) }
+        return try await shard.work(Self.words) { texts.contains(where: words.areIn) }
+    }
+
+    // MARK: The hook
+
+    /// - Returns: The verdict, also the one for a failure; `nil` if a failure refuses.
+    /// - Throws: if the hook was not asked, because too many texts wait.
+    private func ask(_ draft: MessageDraft, _ id: Identifier) async throws(Refusal) -> Verdict? {
+        guard let hook else { return .allow }
+        guard asking[draft.from, default: 0] < mostOfUser else { throw Self.tooMany }
+        asking[draft.from, default: 0] += 1
+        defer {
+            let left = asking[draft.from, default: 1] - 1
+            asking[draft.from] = left > 0 ? left : nil
+        }
+        let reason: String
+        do throws(OutgoingFailure) {
+            if let verdict = try await hook.ask(draft, id, at: shard.clock.redisNow) { return verdict }
+            reason = "no decision"
+        } catch {
+            if case .overloaded = error { throw Self.tooMany }
+            reason = error.reason
+        }
+        let onFailure = shard.configuration[Self.onFailure]
+        shard.logSparsely(
+            "hook failed", ["hook": "beforeMessage", "reason": reason, "then": onFailure.rawValue], level: .warning)
+        return onFailure == .allow ? .allow : nil
+    }
+
+    private static let tooMany = Refusal(
+        .unavailable, "too many texts wait to be checked: nothing was changed", retryAfter: 1_000)
+
+    /// If this fails, the key expires.
+    private func forget(_ key: String) async { _ = try? await shard.command(["DEL", key]) }
+
+    private func wait() async {
+        lastPause += 1
+        let number = lastPause
+        await shard.tasks.wait { done in
+            pauses[number] = { done(()) }
+            shard.deadlines.set(deadline, .number(number), at: shard.clock.now + Self.pause)
+        }
+    }
+}
+
+extension KeyFamily {
+    /// The verdict about a text, by a hash of the request; `-` while a server asks for it.
+    static let verdict = KeyFamily(
+        name: "verdict", isPassing: true, type: "string", expires: true, isPlacedApart: true)
+}

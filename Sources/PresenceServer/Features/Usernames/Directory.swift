@@ -1,0 +1,126 @@
+import CAssets
+import Foundation
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+extension Script {
+    static let peopleStarting = Script("people-starting", asset_people_starting(), library: profileLibrary)
+}
+
+/// `GET /v1/people?starts=ana&limit=10`, with `accounts.directory`.
+extension Usernames {
+    /// Partitions that are read at a time.
+    private static let window = 16
+    /// Users that are looked at for each one that may be shown. Those who hide from the caller are omitted.
+    private static let spare = 3
+
+    func showPeople(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        try chargeLookUp(by: call.viewer)
+        guard shard.link.isLive else { throw .noStore }
+        let query = try call.decoded { (_) throws(DecodingFailure) in try PeopleQuery(call.request.query) }
+        let entries = try await entries(starting: query.starts, most: query.limit * Self.spare)
+        var people: [(user: UserID, person: FoundPerson)] = []
+        var seen: Set<UserID> = []
+        for entry in entries {
+            guard people.count < query.limit else { break }
+            guard !seen.contains(entry.user) else { continue }
+            let person: FoundPerson
+            do throws(RedisFailure) {
+                person = try await shard.policies.find(entry.user, for: call.viewer, with: "ban")
+            } catch {
+                throw .noStore
+            }
+            // A profile that the caller may not see is not found by the name in it.
+            let isShown = entry.isUsername || person.profile != ServerMessageWriter.noProfile
+            guard person.isAllowed, !isBanned(person), isShown else { continue }
+            seen.insert(entry.user)
+            people.append((entry.user, person))
+        }
+        let json = people.map { found in
+            var json = Array(#"{"user":"#.utf8)
+            JSONWriter.string(found.user.string, to: &json)
+            return json + Array(#","profile":"#.utf8) + found.person.profile + [UInt8(ascii: "}")]
+        }
+        return .json(200, Array(#"{"people":["#.utf8) + Array(json.joined(separator: [0x2C])) + Array("]}".utf8))
+    }
+
+    private func isBanned(_ person: FoundPerson) -> Bool {
+        let words = person.field.string?.split(separator: " ", maxSplits: 1).map(String.init) ?? []
+        guard words.count == 2, let ban = Ban(words[0], words[1]) else { return false }
+        return ban.until.map { $0 > shard.clock.redisNow } ?? true
+    }
+
+    /// The first entries of all partitions, in the order of their names.
+    private func entries(starting text: String, most: Int) async throws(Refusal) -> [DirectoryEntry] {
+        let (page, places) = (Page(), [Int](0..<shard.partitions.count))
+        await shard.tasks.each(places, window: Self.window) { [shard] place in
+            let keys = shard.partitions.keys(place)
+            let call = ScriptCall(
+                .peopleStarting, in: keys, ["directory": keys.directory], ["starts": text, "most": most])
+            do throws(Refusal) {
+                let reply = try await shard.run(call, changes: false)
+                page.entries += reply.rest.compactMap { $0.bytes.flatMap { DirectoryEntry($0) } }
+            } catch {
+                page.refusal = error
+            }
+        }
+        if let refusal = page.refusal { throw refusal }
+        return Array(page.entries.sorted { $0.bytes.lexicographicallyPrecedes($1.bytes) }.prefix(most))
+    }
+
+    private final class Page {
+        var entries: [DirectoryEntry] = []
+        var refusal: Refusal?
+    }
+}
+
+/// A name in the directory (`enlist` in `profile-lib.lua`).
+struct DirectoryEntry {
+    let bytes: [UInt8]
+    let user: UserID
+    /// Otherwise it is a display name.
+    let isUsername: Bool
+
+    /// `nil` for an entry that no script has written.
+    init?(_ bytes: [UInt8]) {
+        let parts = bytes.split(separator: 0x1F, omittingEmptySubsequences: false)
+        guard parts.count == 3, let user = UserID(String(decoding: parts[1], as: UTF8.self)) else { return nil }
+        (self.bytes, self.user, isUsername) = (bytes, user, parts[2].elementsEqual("u".utf8))
+    }
+}
+
+/// `?starts=TEXT&limit=N`. Other names are ignored.
+struct PeopleQuery {
+    var starts = ""
+    var limit = 10
+
+    static let most = 20
+    /// In bytes: two letters, or one of a script with many.
+    static let shortest = 2
+    static let longest = 64
+
+    init(_ query: String) throws(DecodingFailure) {
+        for pair in query.split(separator: "&") {
+            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            let value = parts.count == 2 ? parts[1] : ""
+            switch parts[0] {
+            case "limit":
+                guard let number = Int(value), 1...Self.most ~= number else {
+                    throw .invalid("limit", "must be from 1 to \(Self.most)")
+                }
+                limit = number
+            case "starts":
+                guard let text = value.replacingOccurrences(of: "+", with: " ").removingPercentEncoding else {
+                    throw .invalid("starts", "has a malformed escape")
+                }
+                starts = text
+            default: break
+            }
+        }
+        guard Self.shortest...Self.longest ~= starts.utf8.count else {
+            throw .invalid("starts", "must have \(Self.shortest) to \(Self.longest) bytes")
+        }
+    }
+}
