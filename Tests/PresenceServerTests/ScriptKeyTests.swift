@@ -31,7 +31,10 @@ import Testing
     }
 
     @Test func `every key that a script of accounts uses is declared`() throws {
-        let accounts = try AccountWorld { $0[Accounts.guests] = true }
+        let accounts = try AccountWorld {
+            $0[Accounts.guests] = true
+            $0[Accounts.providers] = SimulatedProvider.setting
+        }
         try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }

@@ -51,7 +51,7 @@ import Testing
                 "push.apns.keyFile": apns, "push.apns.keyID": "KEY1234567", "push.apns.teamID": "TEAM123456",
                 "push.apns.topic": "org.example.app",
             ],
-            "push.web.privateAddresses": ["push.web.hosts": "push.example.org"],
+            "push.web.privateAddresses": ["push.web.hosts": "example.org"], "accounts.p": ["accounts.enabled": "true"],
         ]
         for setting in ServerConfiguration.settings {
             // Settings that are valid over TLS only are set together with it, and a certificate with its key.
@@ -80,7 +80,7 @@ import Testing
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
                 "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "2000h", "/folder",
                 "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)", secret,
-                apns, fcm, "KEY7654321",
+                apns, fcm, "KEY7654321", "name=a kind=google clientIds=b,name=c kind=apple clientIds=d button=By%20c",
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
                 var candidate = base

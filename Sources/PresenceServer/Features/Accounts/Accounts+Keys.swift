@@ -22,12 +22,17 @@ extension KeyFamily {
     /// The code that was mailed to an address, under its hash.
     static let codes = KeyFamily(name: "codes", isPassing: true, type: "hash", expires: true, isPlacedApart: true)
 
-    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing, .guests, .codes]
+    /// The owners of a bucket of providers' identities, by the digest of issuer and subject, which chooses the partition.
+    static let identities = KeyFamily(name: "identity", isPassing: false, type: "hash", isPlacedApart: true)
+
+    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing, .guests, .codes, .identities]
 }
 
 extension PartitionKeys {
     /// The hash that contains the owner of an address.
     func emails(with address: EmailAddress) -> String { bucket(.email, of: address.text) }
+    /// The hash that contains the owner of an identity, by its digest.
+    func identities(with digest: String) -> String { bucket(.identities, of: digest) }
     /// An account is stored in its user's hash, because each key costs Redis 100 bytes.
     func account(_ id: UserID) -> String { user(id) }
     func guesses(_ id: Identifier) -> String { key(.guesses, id) }

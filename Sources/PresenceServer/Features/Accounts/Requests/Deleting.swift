@@ -7,7 +7,10 @@ import WebSockets
 /// `DELETE /v1/me`, and the calls of backends about accounts.
 extension Accounts {
     func deleteOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
-        let password = try call.body { (body) throws(DecodingFailure) in try body.optionalText("password") }
+        let (password, provider) = try call.body { (body) throws(DecodingFailure) in
+            (try body.optionalText("password"), try body.optionalText("provider"))
+        }
+        if password == nil, provider != nil { return try await deleteIdentified(call) }
         guard let password else { return try await deleteGuest(call) }
         let account = try await confirm(call, password)
         return try await remove(account.user, held: account.held, by: call.writer)
@@ -31,6 +34,7 @@ extension Accounts {
             keys.deletion(of: user, isHere ? email! : .nobody, held: held, guest: guest, by: writer)
         ).accepted(or: AccountRefusal.self)
         if reply[0].string == "1" { emailChange.finish(user) }
+        if reply[2].string == "1" { identityChange.finish(user) }
         shard.feature(Conversations.self)?.departing.begin(user)
         // Sweeps complete whatever fails here.
         if let photo = reply[1].string.flatMap({ StoredName($0) }), let photos {
@@ -75,6 +79,7 @@ extension PartitionKeys {
                 "user": user, "compared": held?.bytes.hexadecimal, "unused": guest?.argument,
                 "nameIntent": Usernames.names.intent(of: user),
                 "leaveIntent": "\(Departing.name) \(user.string)", "emailIntent": EmailChange.member(of: user),
+                "identityIntent": IdentityChange.member(of: user),
             ], by: writer)
     }
 
