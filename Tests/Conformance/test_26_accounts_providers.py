@@ -59,8 +59,8 @@ def not_accepted(answer):
 async def test_a_server_announces_its_providers(accounts):
     server = (await accounts.api.request("GET", "/v1/server")).json
     assert server["signIn"]["providers"] == [
-        {"name": "test", "kind": "oidc", "button": "Enter with Test"},
-        {"name": "other", "kind": "oidc", "button": "Sign in with other"}]
+        {"name": "test", "kind": "oidc", "button": "Enter with Test", "browser": False},
+        {"name": "other", "kind": "oidc", "button": "Sign in with other", "browser": False}]
 
 
 async def test_the_first_sign_in_creates_an_account_and_the_next_ones_find_it(accounts, provider):

@@ -8,6 +8,7 @@ import json
 import secrets
 import threading
 import time
+from urllib.parse import parse_qsl, urlsplit
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -58,11 +59,12 @@ class Provider:
     """A provider on a port of its own. `delay` is how long it waits before each answer, in seconds; `broken` is a status that it
     answers instead. `asked` counts the requests for each path."""
 
-    CLIENT = "app-1"
+    CLIENT, SECRET = "app-1", "secret-of-app-1"
 
     def __init__(self, issuer_path="", cache=None):
         self.keys, self.asked, self.delay, self.broken, self.cache = [Key()], {}, 0, None, cache
-        self.configuration = {}
+        self.configuration, self.granted = {}, {}
+        self.is_secret = lambda secret: secret == self.SECRET
         self.gate = threading.Event()
         self.gate.set()
         provider = self
@@ -109,9 +111,30 @@ class Provider:
             return self.send(request, {
                 "issuer": self.issuer, "jwks_uri": f"{self.base}/keys", "token_endpoint": f"{self.base}/token",
                 "authorization_endpoint": f"{self.base}/authorize"} | self.configuration)
+        if path == "/token":
+            return self.trade(request, dict(parse_qsl(body.decode(), strict_parsing=True)))
         if path == "/keys":
             return self.send(request, {"keys": [key.jwk for key in self.keys]})
         return self.send(request, {"error": "not_found"}, 404)
+
+    def authorize(self, url, subject, email=None, **claims):
+        """The user consents on the provider's page: returns the fields of the answer to the callback."""
+        fields = dict(parse_qsl(urlsplit(url).query, strict_parsing=True))
+        assert url.startswith(f"{self.base}/authorize?") and fields["response_type"] == "code", url
+        assert fields["code_challenge_method"] == "S256" and fields["client_id"] == self.CLIENT, fields
+        code = secrets.token_hex(8)
+        self.granted[code] = fields, self.token(subject, email, nonce=fields["nonce"], **claims)
+        return {"code": code, "state": fields["state"]}
+
+    def trade(self, request, form):
+        """Each code works once, with its own verifier, address and the app's secret."""
+        fields, token = self.granted.pop(form["code"], (None, None))
+        if not fields or form["redirect_uri"] != fields["redirect_uri"] or form["client_id"] != self.CLIENT:
+            return self.send(request, {"error": "invalid_grant"}, 400)
+        digest = encode(hashlib.sha256(form["code_verifier"].encode()).digest())
+        if digest != fields["code_challenge"] or not self.is_secret(form["client_secret"]):
+            return self.send(request, {"error": "invalid_grant"}, 400)
+        return self.send(request, {"access_token": "x", "token_type": "Bearer", "id_token": token})
 
     def send(self, request, value, status=200):
         body = value if isinstance(value, bytes) else json.dumps(value).encode()

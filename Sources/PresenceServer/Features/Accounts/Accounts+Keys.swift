@@ -25,7 +25,13 @@ extension KeyFamily {
     /// The owners of a bucket of providers' identities, by the digest of issuer and subject, which chooses the partition.
     static let identities = KeyFamily(name: "identity", isPassing: false, type: "hash", isPlacedApart: true)
 
-    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing, .guests, .codes, .identities]
+    /// The identity behind a code that a browser has got, under the code's hash.
+    static let signInCodes = KeyFamily(
+        name: "signin", isPassing: true, type: "string", expires: true, isPlacedApart: true)
+
+    static let accounts: [KeyFamily] = [
+        .email, .grants, .guesses, .mail, .mailing, .guests, .codes, .identities, .signInCodes,
+    ]
 }
 
 extension PartitionKeys {
@@ -37,6 +43,7 @@ extension PartitionKeys {
     func account(_ id: UserID) -> String { user(id) }
     func guesses(_ id: Identifier) -> String { key(.guesses, id) }
     func codes(_ id: Identifier) -> String { key(.codes, id) }
+    func signInCode(_ id: Identifier) -> String { key(.signInCodes, id) }
     var mail: String { "\(name):mail" }
     var mailing: String { "\(name):mailing" }
     var guests: String { "\(name):guests" }

@@ -21,6 +21,11 @@ struct Identity {
         displayName = claims.name.flatMap { DisplayName.normalized($0) }
     }
 
+    init(provider: String, digest: String, email: EmailAddress?, isEmailVerified: Bool, displayName: String?) {
+        (self.provider, self.digest, self.email) = (provider, digest, email)
+        (self.isEmailVerified, self.displayName) = (isEmailVerified, displayName)
+    }
+
     var verifiedEmail: EmailAddress? { isEmailVerified ? email : nil }
     /// For scripts.
     var emailArgument: String { email?.text ?? "-" }

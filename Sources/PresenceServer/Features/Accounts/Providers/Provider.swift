@@ -11,18 +11,28 @@ struct Provider: Sendable {
     /// A word of paths, of a file's name, and of accounts' records.
     let name: String
     let kind: Kind
-    /// The apps for which the provider may make tokens.
+    /// The apps for which the provider may make tokens. The first one is that of browsers.
     let clientIDs: [String]
     let issuer: String
+    /// `nil`: browsers cannot sign in with it.
+    let credential: Credential?
+    let scopes: [String]
     /// The text of its button.
     let button: String
+
+    /// The server's own secret at the provider, to trade a code for a token.
+    enum Credential: Sendable {
+        case secret(String)
+        /// Apple: each secret is signed.
+        case key(ServiceSigner, team: String, id: String)
+    }
 
     /// More would be a list of customers, which does not belong into a configuration.
     static let most = 16
 
     /// As `GET /v1/server` names it.
     var json: String {
-        #"{"name":"\#(name)","kind":"\#(kind.rawValue)","button":\#(JSONWriter.encoded(button))}"#
+        #"{"name":"\#(name)","kind":"\#(kind.rawValue)","button":\#(JSONWriter.encoded(button)),"browser":\#(credential != nil)}"#
     }
 
     /// The rules for its tokens.
@@ -47,8 +57,9 @@ struct Provider: Sendable {
 
     private init(_ row: Row) throws(InvalidConfiguration) {
         let name = row["name"] ?? ""
-        guard Self.isName(name) else {
-            throw Self.invalid("has a bad name: it must be 1 to 32 characters of a to z, 0 to 9 and -")
+        // The path of that name is another's.
+        guard Self.isName(name), name != "mail" else {
+            throw Self.invalid("has a bad name: it must be 1 to 32 characters of a to z, 0 to 9 and -, and not mail")
         }
         guard let kind = row["kind"].flatMap(Kind.init) else {
             throw Self.invalid("\(name): kind must be one of \(Kind.allCases.map(\.rawValue).joined(separator: ", "))")
@@ -64,6 +75,12 @@ struct Provider: Sendable {
             throw Self.invalid("\(name): clientIds must name at least one app")
         }
         (self.name, self.kind, self.issuer, clientIDs) = (name, kind, issuer, ids)
+        credential = try Self.credential(row, kind)
+        let scopes = row.all("scopes")
+        self.scopes = scopes.isEmpty ? (kind == .apple ? ["name", "email"] : ["openid", "email", "profile"]) : scopes
+        guard kind == .apple || self.scopes.contains("openid") else {
+            throw Self.invalid("\(name): scopes must have openid")
+        }
         let brand = [Kind.apple: "Apple", .google: "Google"][kind] ?? name
         button = row["button"] ?? "Sign in with \(brand)"
         guard button.utf8.count <= 100 else { throw Self.invalid("\(name): button must be at most 100 bytes") }
@@ -72,6 +89,41 @@ struct Provider: Sendable {
     private static func isName(_ name: String) -> Bool {
         (1...32).contains(name.utf8.count)
             && name.utf8.allSatisfy { (0x61...0x7A).contains($0) || (0x30...0x39).contains($0) || $0 == 0x2D }
+    }
+
+    private static func credential(_ row: Row, _ kind: Kind) throws(InvalidConfiguration) -> Credential? {
+        let name = row["name"] ?? ""
+        if let file = row["keyFile"] {
+            guard kind == .apple, row["clientSecretFile"] == nil else {
+                throw invalid("\(name): keyFile is for the kind apple, without clientSecretFile")
+            }
+            guard let team = row["teamId"], let id = row["keyId"] else {
+                throw invalid("\(name): keyFile needs teamId and keyId")
+            }
+            do throws(StartFailure) {
+                return .key(try ServiceSigner(.es256, pem: try secret(file)), team: team, id: id)
+            } catch {
+                throw invalid("\(name): keyFile \(error)")
+            }
+        }
+        guard let file = row["clientSecretFile"] else { return nil }
+        do throws(StartFailure) {
+            let text = try secret(file).trimmingCharacters(in: .whitespacesAndNewlines)
+            guard !text.isEmpty, text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw StartFailure("\(file) must have one secret of ASCII characters without spaces")
+            }
+            return .secret(text)
+        } catch {
+            throw invalid("\(name): clientSecretFile \(error)")
+        }
+    }
+
+    private static func secret(_ file: String) throws(StartFailure) -> String {
+        let text = String(decoding: try PlainFile.read(file), as: UTF8.self)
+        guard !PlainFile.isExposed(file) else {
+            throw StartFailure("\(file) can be read by every user of this machine: chmod 600 is needed")
+        }
+        return text
     }
 
     private static func invalid(_ reason: String) -> InvalidConfiguration {
@@ -103,8 +155,18 @@ struct Provider: Sendable {
 
 extension Accounts {
     static let providers = Setting<[String]>(
-        "accounts.providers", [], columns: ["name", "kind", "clientIds[]", "issuer?", "button?"],
+        "accounts.providers", [],
+        columns: [
+            "name", "kind", "clientIds[]", "issuer?", "clientSecretFile?", "keyFile?", "teamId?", "keyId?", "scopes[]?",
+            "button?",
+        ],
         about:
             "Where users may sign in, by OpenID Connect: name (a word of paths), kind (apple, google or oidc), clientIds "
-            + "(your apps there) and issuer (its address, for oidc); button if another text than usual.")
+            + "(your apps there) and issuer (its address, for oidc); button if another text than usual. For browsers "
+            + "clientSecretFile, or for Apple keyFile, teamId and keyId; the first of clientIds is theirs.")
+    static let returnURLs = Setting<[String]>(
+        "accounts.returnURLs", [],
+        about:
+            "Addresses outside this server to which browsers may return from a provider's page: whole URLs, compared "
+            + "to the letter.")
 }

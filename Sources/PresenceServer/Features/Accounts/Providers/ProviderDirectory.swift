@@ -18,6 +18,8 @@ final class ProviderDirectory: Sendable {
         var documents: ProviderDocuments?
         var isLoaded = false
         var isAsked = false
+        /// Codes that are being traded.
+        var trading = 0
         /// The last time that an unknown key was asked for.
         var unknownAt: Timestamp?
         var failedAt: Timestamp?
@@ -26,10 +28,12 @@ final class ProviderDirectory: Sendable {
 
     private let states = Locked<[String: State]>([:])
 
-    private static let client = OutgoingClient(
-        name: "sign-in", mostRunning: Provider.most, userAgent: "Presence-SignIn")
+    static let client = OutgoingClient(
+        name: "sign-in", mostRunning: Provider.most * (mostTrading + 1), userAgent: "Presence-SignIn")
     private static let mostWaiting = 1_000
-    private static let patience = 8.0
+    /// Of one provider, so that a slow one leaves room for the others.
+    private static let mostTrading = 8
+    static let patience = 8.0
     private static let mostBytes = 262_144
     private static let (pauseForUnknown, pauseAfterFailure) = (300_000 as Milliseconds, 5_000 as Milliseconds)
     private static let graceAfterEnd: Milliseconds = 86_400_000
@@ -106,6 +110,19 @@ final class ProviderDirectory: Sendable {
             return act
         }
     }
+
+    // MARK: Trading codes
+
+    /// Reserves one of the provider's places for calls.
+    func reserve(_ provider: Provider) -> Bool {
+        states.withLock { states in
+            guard states[provider.name, default: State()].trading < Self.mostTrading else { return false }
+            states[provider.name, default: State()].trading += 1
+            return true
+        }
+    }
+
+    func release(_ provider: Provider) { states.withLock { $0[provider.name]?.trading -= 1 } }
 
     // MARK: Asking
 
