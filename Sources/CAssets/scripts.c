@@ -314,6 +314,46 @@ static const unsigned char enter_bytes[] = {
 };
 ASSET(enter)
 
+static const unsigned char add_identity_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/add-identity.lua"
+};
+ASSET(add_identity)
+
+static const unsigned char drop_identities_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/drop-identities.lua"
+};
+ASSET(drop_identities)
+
+static const unsigned char end_identity_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/end-identity.lua"
+};
+ASSET(end_identity)
+
+static const unsigned char enter_identity_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/enter-identity.lua"
+};
+ASSET(enter_identity)
+
+static const unsigned char holds_identity_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/holds-identity.lua"
+};
+ASSET(holds_identity)
+
+static const unsigned char identity_state_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/identity-state.lua"
+};
+ASSET(identity_state)
+
+static const unsigned char sign_up_identity_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/sign-up-identity.lua"
+};
+ASSET(sign_up_identity)
+
+static const unsigned char want_identity_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/want-identity.lua"
+};
+ASSET(want_identity)
+
 static const unsigned char want_upgrade_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/want-upgrade.lua"
 };

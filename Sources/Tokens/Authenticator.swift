@@ -19,7 +19,7 @@ public struct Authenticator: Sendable {
     public static let longestToken = 16_384
 
     /// NumericDates after the year 9999 are mistakes of the unit, and could overflow later computations.
-    private static let latestDate = 253_402_300_799.0
+    static let latestDate = 253_402_300_799.0
 
     /// Keys by `kid`. The data directory's own secret has the empty name, which no token can use.
     private let keys: [String: Key]
@@ -151,10 +151,10 @@ public struct Authenticator: Sendable {
             payload: payload)
     }
 
-    private typealias Parts = (header: ArraySlice<UInt8>, payload: ArraySlice<UInt8>, signature: ArraySlice<UInt8>)
+    typealias Parts = (header: ArraySlice<UInt8>, payload: ArraySlice<UInt8>, signature: ArraySlice<UInt8>)
 
     /// The three parts of a token: before, between and after its two dots. `nil` if it has fewer or more dots.
-    private static func parts(of token: ArraySlice<UInt8>) -> Parts? {
+    static func parts(of token: ArraySlice<UInt8>) -> Parts? {
         let dot = UInt8(ascii: ".")
         guard let first = token.firstIndex(of: dot), let second = token[(first + 1)...].firstIndex(of: dot),
             !token[(second + 1)...].contains(dot)

@@ -66,7 +66,7 @@ struct TokenPayload {
 ///
 /// A repeated name is rejected: JSON readers do not agree on which value counts (RFC 8259), and a token must not have
 /// two meanings.
-private func forEachMember(
+func forEachMember(
     of json: [UInt8], _ read: (_ name: String, JSONValue) throws(AuthenticationFailure) -> Void
 ) throws(AuthenticationFailure) {
     // The scanner and its values point into `json`, and do not leave this call.
@@ -110,7 +110,7 @@ private struct SeenNames {
 
 extension JSONValue {
     /// The value of a number, `nil` for any other kind.
-    fileprivate var numericDate: Double? {
+    var numericDate: Double? {
         switch number {
         case .integer(let seconds): Double(seconds)
         case .fraction, .tooLarge: Double(String(decoding: bytes, as: UTF8.self))
@@ -119,7 +119,7 @@ extension JSONValue {
     }
 
     /// The text of a string, or of an array of strings, which is how `aud` is written.
-    fileprivate var oneOrMoreStrings: [String]? {
+    var oneOrMoreStrings: [String]? {
         if let string { return [string] }
         guard kind == .array else { return nil }
         var strings: [String] = []

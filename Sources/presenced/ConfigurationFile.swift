@@ -96,7 +96,8 @@ struct ConfigurationFile {
                     throw invalid(error.text)
                 }
             case (let setting?, _) where !setting.columns.isEmpty:
-                throw invalid("must be a list of mappings with " + setting.columns.joined(separator: ", "))
+                let names = setting.columns.map { NamedColumn($0).name }
+                throw invalid("must be a list of mappings with " + names.joined(separator: ", "))
             case (let setting?, .sequence(let list)) where setting.isList && list.allSatisfy { $0.scalar != nil }:
                 values[key] = list.compactMap { $0.scalar?.string }
             case (let setting?, _) where setting.isList: throw invalid("must be a list of texts, as in []")
@@ -115,31 +116,70 @@ struct ConfigurationFile {
 
     /// A mapping of a list as one text: its columns with a space between two.
     private static func row(_ node: Node, of columns: [String]) throws(Mistake) -> String {
+        let named = columns.map { NamedColumn($0) }
+        guard !named.contains(where: \.isMarked) else { return try row(node, named: named) }
+        let found = try members(of: node, known: columns, lists: [columns.last ?? ""], required: columns.dropLast())
+        return columns.flatMap { found[$0] ?? [] }.joined(separator: " ")
+    }
+
+    /// A mapping of a list as one text, whose words have the columns' names: `NAME=VALUE`, one for each text of a list. A space in
+    /// a value is written `%20`, and a percent sign `%25`.
+    private static func row(_ node: Node, named columns: [NamedColumn]) throws(Mistake) -> String {
+        let found = try members(
+            of: node, known: columns.map(\.name), lists: columns.filter(\.isList).map(\.name),
+            required: columns.filter(\.isNeeded).map(\.name), mayHaveSpaces: true)
+        return columns.flatMap { column in
+            (found[column.name] ?? []).map { text in
+                column.name + "=" + text.replacing("%", with: "%25").replacing(" ", with: "%20")
+            }
+        }.joined(separator: " ")
+    }
+
+    /// A column of a list whose mappings have optional keys: `issuer?` may be missing, `clientIds[]` is a list.
+    private struct NamedColumn {
+        let name: String
+        let isList: Bool
+        let isNeeded: Bool
+        /// Whether it has such a mark.
+        let isMarked: Bool
+
+        init(_ text: String) {
+            isNeeded = !text.hasSuffix("?")
+            let rest = isNeeded ? text : String(text.dropLast())
+            isList = rest.hasSuffix("[]")
+            name = isList ? String(rest.dropLast(2)) : rest
+            isMarked = name != text
+        }
+    }
+
+    private static func members(
+        of node: Node, known: [String], lists: [String], required: some Sequence<String>, mayHaveSpaces: Bool = false
+    ) throws(Mistake) -> [String: [String]] {
         guard case .mapping(let mapping) = node else {
-            throw Mistake(text: "must be a list of mappings with " + columns.joined(separator: ", "))
+            throw Mistake(text: "must be a list of mappings with " + known.joined(separator: ", "))
         }
         var found: [String: [String]] = [:]
         for (name, value) in mapping {
             let name = name.scalar?.string ?? "?"
-            guard columns.contains(name) else {
+            guard known.contains(name) else {
                 throw Mistake(
-                    text: "has the unknown key \(YamlMistake.shown(name)): known are " + columns.joined(separator: ", ")
-                )
+                    text: "has the unknown key \(YamlMistake.shown(name)): known are " + known.joined(separator: ", "))
             }
             guard found[name] == nil else { throw Mistake(text: "has \(name) twice in one entry") }
-            let isList = name == columns.last
+            let isList = lists.contains(name)
             let texts = isList ? value.sequence?.map { $0.scalar?.string ?? "" } : value.scalar.map { [$0.string] }
-            guard let texts, !texts.isEmpty, texts.allSatisfy({ !$0.isEmpty && !$0.contains(where: \.isWhitespace) })
-            else {
+            func isGood(_ text: String) -> Bool {
+                !text.isEmpty && !text.contains { $0.isWhitespace && !($0 == " " && mayHaveSpaces) }
+            }
+            guard let texts, !texts.isEmpty, texts.allSatisfy(isGood) else {
+                let what = isList ? "a list of texts" : "one text"
                 throw Mistake(
-                    text: "has a bad \(name): it must be \(isList ? "a list of texts" : "one text") without spaces")
+                    text: "has a bad \(name): it must be \(what) without \(mayHaveSpaces ? "line breaks" : "spaces")")
             }
             found[name] = texts
         }
-        for name in columns.dropLast() where found[name] == nil {
-            throw Mistake(text: "has an entry without \(name)")
-        }
-        return columns.flatMap { found[$0] ?? [] }.joined(separator: " ")
+        for name in required where found[name] == nil { throw Mistake(text: "has an entry without \(name)") }
+        return found
     }
 
     /// A dotted name as it is written in the file: a line for each of its groups. Values are not repeated, because one

@@ -33,6 +33,7 @@ import Testing
     @Test func `every key that a script of accounts uses is declared`() throws {
         let accounts = try AccountWorld {
             $0[Accounts.guests] = true
+            $0[Accounts.providers] = SimulatedProvider.setting
             $0[Usernames.directory] = true
         }
         try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {

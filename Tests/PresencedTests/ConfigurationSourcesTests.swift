@@ -51,6 +51,7 @@ import Testing
                 "hooks.beforeMessage.url": "https://a", "hooks.beforeMessage.secretFile": secret,
             ],
             "push.web.privateAddresses": ["push.web.hosts": "push.example.org"],
+            "accounts.p": ["accounts.enabled": "true"],
         ]
     }
 
@@ -87,7 +88,7 @@ import Testing
                 "always", "debug", "true", "a:ES256:f,b:EdDSA:g", "unix:///s", "4s", "1s", "20s", "7", "8192", "20000",
                 "https://a,https://b", "10.0.0.0/8,::1", "typing", "neutral", "sender", "refuse", "2000h", "/folder",
                 "https://a", "https://a \(secret) message.created,http://127.0.0.1:8 \(secret)", secret,
-                apns, fcm, "KEY7654321",
+                apns, fcm, "KEY7654321", "name=a kind=google clientIds=b,name=c kind=apple clientIds=d button=By%20c",
             ] {
                 let texts = setting.isList ? text.split(separator: ",").map(String.init) : [text]
                 var candidate = base

@@ -89,6 +89,14 @@ struct asset asset_unused_guests(void);
 struct asset asset_ask_mail_code(void);
 struct asset asset_use_mail_code(void);
 struct asset asset_enter(void);
+struct asset asset_add_identity(void);
+struct asset asset_drop_identities(void);
+struct asset asset_end_identity(void);
+struct asset asset_enter_identity(void);
+struct asset asset_holds_identity(void);
+struct asset asset_identity_state(void);
+struct asset asset_sign_up_identity(void);
+struct asset asset_want_identity(void);
 struct asset asset_want_upgrade(void);
 
 // Photos

@@ -39,7 +39,7 @@ struct HeldUser {
     ]
     private static let texts = [
         "chosen", "text", "status", "shown", "presence", "profile", "visibility", "held", "wish",
-        "email", "emailWanted", "emailReleasing",
+        "email", "emailWanted", "emailReleasing", "identityReleasing",
     ]
     static let fields = numbers + texts
 
@@ -75,7 +75,9 @@ struct HeldUser {
     var hasRecord: Bool { values["held"] != nil || values["wish"] != nil }
 
     /// Whether there is an account, or a remainder of one.
-    var hasAccount: Bool { ["email", "emailWanted", "emailReleasing"].contains { values[$0] != nil } }
+    var hasAccount: Bool {
+        ["email", "emailWanted", "emailReleasing", "identityReleasing"].contains { values[$0] != nil }
+    }
 
     /// Whether the visibility is unreadable, so that the user is shown to no one.
     var isVisibilityMalformed: Bool {

@@ -49,6 +49,7 @@ extension ScriptKeyTests {
                 ["memory": Accounts.guessMemory, "wasBlocked": 1, "hadBegun": 1]),
         ] { logic.run(call) { _ in } }
         try everyScriptOfGuestsAndCodes(accounts)
+        try everyScriptOfIdentities(accounts)
         try everyScriptOfNames(accounts, user, token)
         everyScriptOfPhotos(accounts, user)
         #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
@@ -73,6 +74,20 @@ extension ScriptKeyTests {
         let code = link.components(separatedBy: "&token=")[1].prefix { !$0.isWhitespace }
         let entered = ["email": email, "mailCode": String(code)]
         #expect(try accounts.call("POST", "/v1/sessions", entered).status == 200)
+    }
+
+    private func everyScriptOfIdentities(_ accounts: AccountWorld) throws {
+        let provider = try SimulatedProvider(knownTo: accounts)
+        let body = try provider.body("1")
+        let ana = try accounts.call("POST", "/v1/sessions", body).json["accessToken"] as? String
+        #expect(try accounts.call("POST", "/v1/sessions", body).status == 200)
+        let guest = try accounts.call("POST", "/v1/accounts", ["guest": true]).json["accessToken"] as? String
+        #expect(try accounts.call("POST", "/v1/me/identities", body, token: guest).status == 409)
+        let other = try provider.body("2", "identified@example.org")
+        #expect(try accounts.call("POST", "/v1/me/identities", other, token: guest).status == 200)
+        #expect(try accounts.call("DELETE", "/v1/me/identities/test", token: guest).status == 204)
+        #expect(try accounts.call("DELETE", "/v1/me/identities/test", token: ana).status == 409)
+        try accounts.world.run(for: 1_000)
     }
 
     private func everyScriptOfPhotos(_ accounts: AccountWorld, _ user: UserID) {

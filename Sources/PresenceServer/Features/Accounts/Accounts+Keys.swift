@@ -22,16 +22,28 @@ extension KeyFamily {
     /// The code that was mailed to an address, under its hash.
     static let codes = KeyFamily(name: "codes", isPassing: true, type: "hash", expires: true, isPlacedApart: true)
 
-    static let accounts: [KeyFamily] = [.email, .grants, .guesses, .mail, .mailing, .guests, .codes]
+    /// The owners of a bucket of providers' identities, by the digest of issuer and subject, which chooses the partition.
+    static let identities = KeyFamily(name: "identity", isPassing: false, type: "hash", isPlacedApart: true)
+
+    /// The identity behind a code that a browser has got, under the code's hash.
+    static let signInCodes = KeyFamily(
+        name: "signin", isPassing: true, type: "string", expires: true, isPlacedApart: true)
+
+    static let accounts: [KeyFamily] = [
+        .email, .grants, .guesses, .mail, .mailing, .guests, .codes, .identities, .signInCodes,
+    ]
 }
 
 extension PartitionKeys {
     /// The hash that contains the owner of an address.
     func emails(with address: EmailAddress) -> String { bucket(.email, of: address.text) }
+    /// The hash that contains the owner of an identity, by its digest.
+    func identities(with digest: String) -> String { bucket(.identities, of: digest) }
     /// An account is stored in its user's hash, because each key costs Redis 100 bytes.
     func account(_ id: UserID) -> String { user(id) }
     func guesses(_ id: Identifier) -> String { key(.guesses, id) }
     func codes(_ id: Identifier) -> String { key(.codes, id) }
+    func signInCode(_ id: Identifier) -> String { key(.signInCodes, id) }
     var mail: String { "\(name):mail" }
     var mailing: String { "\(name):mailing" }
     var guests: String { "\(name):guests" }

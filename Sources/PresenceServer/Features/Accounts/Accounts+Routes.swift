@@ -25,15 +25,21 @@ extension Accounts {
         route("POST", "/v1/me/password", for: .users, Accounts.changePassword)
         route("POST", "/v1/me/email", for: .users, Accounts.requestEmailChange)
         route("POST", "/v1/me/upgrade", for: .users, Accounts.upgrade)
+        route("POST", "/v1/me/identities", for: .users, Accounts.addIdentity)
+        route("DELETE", "/v1/me/identities/{text}", for: .users, Accounts.removeIdentity)
+        if providers.contains(where: { $0.credential != nil }) {
+            route("GET", "/v1/signin/{text}", for: .everyone, Accounts.beginSignIn)
+            route("GET", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
+            route("POST", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
+        }
         route("POST", "/v1/emails/verify", for: .everyone, Accounts.verify)
         route("POST", "/v1/passwords/reset", for: .everyone, Accounts.reset)
-        let late = LateWork(shard, in: &registry)
         registry.route(
             "POST", "/v1/passwords/forgot", for: .everyone, limits: limits,
-            answer: { [unowned self] (call) async throws(Refusal) in try requestReset(call, late) })
+            answer: { [unowned self] (call) async throws(Refusal) in try requestReset(call) })
         registry.route(
             "POST", "/v1/signin/mail", for: .everyone, limits: limits,
-            answer: { [unowned self] (call) async throws(Refusal) in try requestMailCode(call, late) })
+            answer: { [unowned self] (call) async throws(Refusal) in try requestMailCode(call) })
         registry.route(
             "GET", "/v1/users/{id}/account",
             answer: { [unowned self] (call) async throws(Refusal) in try await show(call.ids[0]) })

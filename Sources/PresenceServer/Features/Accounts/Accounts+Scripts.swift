@@ -45,11 +45,21 @@ extension Script {
     static let useMailCode = change("use-mail-code", asset_use_mail_code())
     static let enter = change("enter", asset_enter())
     static let wantUpgrade = change("want-upgrade", asset_want_upgrade())
+    static let wantIdentity = change("want-identity", asset_want_identity())
+    static let addIdentity = change("add-identity", asset_add_identity())
+    static let holdsIdentity = change("holds-identity", asset_holds_identity())
+    static let identityState = change("identity-state", asset_identity_state())
+    static let endIdentity = change("end-identity", asset_end_identity())
+    static let dropIdentities = change("drop-identities", asset_drop_identities())
+    static let enterIdentity = change("enter-identity", asset_enter_identity())
+    static let signUpIdentity = change("sign-up-identity", asset_sign_up_identity(), fullLibrary)
 
     static let accounts: [Script] = [
         .signUp, .guess, .takeBackGuess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
         .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
         .resetPassword, .setPassword, .settleMail, .switchEmail, .takeClaim, .takeMail, .tellExisting, .verifyEmail,
         .wantEmail, .unusedGuests, .wantUpgrade, .askMailCode, .useMailCode, .enter,
+        .wantIdentity, .addIdentity, .holdsIdentity, .identityState, .endIdentity, .dropIdentities, .enterIdentity,
+        .signUpIdentity,
     ]
 }

@@ -55,7 +55,7 @@ extension Accounts {
 
     static let settings: [any AnySetting] = [
         mailURL, mailFrom, enabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
-        blockedPasswordsFile, perAddress, guests, keepGuests, mailCodeSignUp,
+        blockedPasswordsFile, perAddress, guests, keepGuests, mailCodeSignUp, providers, returnURLs,
         linkBase,
     ]
 }
@@ -88,6 +88,12 @@ extension Accounts {
             throw InvalidConfiguration(key: Accounts.linkBase.key, reason: "must be an http or https URL")
         }
         _ = try blockedPasswords(configuration)
+        _ = try Provider.all(configuration)
+        for address in configuration[Accounts.returnURLs] where !WebhookEndpoint.isAllowed(address) {
+            throw InvalidConfiguration(
+                key: Accounts.returnURLs.key,
+                reason: "\(address) must be https://…, or http://… to this machine, without user, password or #")
+        }
         let mail = configuration[Accounts.mailURL]
         guard mail.isEmpty || MailSender.server(mail) != nil else {
             throw InvalidConfiguration(

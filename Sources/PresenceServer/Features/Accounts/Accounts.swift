@@ -27,6 +27,11 @@ final class Accounts: Feature {
     let own: OwnAccounts
     let mail: MailQueue
     let emailChange: EmailChange
+    let identityChange: IdentityChange
+    /// Empty without accounts.
+    let providers: [Provider]
+    let directory: ProviderDirectory
+    private(set) var late: LateWork!
     private var guestSweep: GuestSweep?
     private(set) var reuses: MetricCounter!
     let addressKey: DrawnKey
@@ -53,6 +58,8 @@ final class Accounts: Feature {
         own = OwnAccounts(shard)
         mail = MailQueue(shard)
         emailChange = EmailChange(shard)
+        identityChange = IdentityChange(shard)
+        directory = shard.shared.object { ProviderDirectory() }
         addressKey = DrawnKey(
             shard, shard.partitions.space.addressKey, count: AddressPartitions.keyBytes, what: "the key of addresses")
         let configuration = shard.configuration
@@ -60,19 +67,23 @@ final class Accounts: Feature {
         signUps = Rates(burst > 0 ? RateLimit(every: 60_000, burst: burst) : nil)
         guard configuration[Accounts.enabled] else {
             rules = PasswordRules()
+            providers = []
             return
         }
-        // `check` has already read the file, so it exists.
+        // `check` has already read the files, so they exist.
+        providers = (try? Provider.all(configuration)) ?? []
         let blocked = PasswordRules.list((try? Self.blockedPasswords(configuration)) ?? "")
         rules = PasswordRules(minimum: configuration[Accounts.passwordMinimum], blocked: blocked)
     }
 
     func register(in registry: inout Registry) {
         guard isOn else { return }
+        late = LateWork(shard, in: &registry)
         registerRoutes(in: &registry)
         own.register(in: &registry)
         mail.register(in: &registry)
         emailChange.register(in: &registry)
+        identityChange.register(in: &registry)
         if shard.configuration[Accounts.guests] { guestSweep = GuestSweep(self, in: &registry) }
         registry.event("Z", offers: true) { [unowned self] in forget($0) }
         reuses = registry.counter(

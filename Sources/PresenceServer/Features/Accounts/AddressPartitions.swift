@@ -16,6 +16,17 @@ struct AddressPartitions {
 
     func keys(of address: String) -> PartitionKeys { partitions.keys(partition(of: address)) }
 
+    /// The digest of a provider's identity, in hexadecimal. A normal address has no space.
+    func identity(_ issuer: String, _ subject: String) -> String { hash("identity \(issuer) \(subject)").hexadecimal }
+
+    /// The partition of an identity's claim, by its digest; `nil` if the text is none.
+    func partition(ofIdentity digest: String) -> Int? {
+        guard digest.utf8.count == 32, let number = UInt64(digest.prefix(16), radix: 16) else { return nil }
+        return Int(number % UInt64(partitions.count))
+    }
+
+    func keys(ofIdentity digest: String) -> PartitionKeys? { partition(ofIdentity: digest).map { partitions.keys($0) } }
+
     /// The name under which guesses for an address are counted.
     func guesses(of address: String) -> Identifier { Identifier(hash(address).hexadecimal)! }
 

@@ -61,18 +61,21 @@ final class EmailChange {
         try await shard.carryOut(Intent(kind, token.user), first: want(token))
     }
 
-    /// Gives a guest an address and a password.
+    /// Gives an account without an address one, and a password.
     ///
+    /// - Parameters:
+    ///   - password: `nil` for none.
+    ///   - isProved: Whether the address is known to be the user's.
     /// - Returns: `OK`; `TAKEN` if another account has the address; `NONE` without an account; `CHANGED` or `GONE` if the
     ///   account has an address by now, or another request for one.
     func upgrade(
-        _ user: UserID, to email: EmailAddress, _ password: PasswordHash, by writer: Writer?
+        _ user: UserID, to email: EmailAddress, _ password: PasswordHash?, isProved: Bool = false, by writer: Writer?
     ) async throws(Refusal) -> ScriptReply {
         let first = step(
             .wantUpgrade, user,
             [
-                "intent": Self.member(of: user), "address": email.text, "password": password.bytes.hexadecimal,
-                "lifetime": MailToken.lifetime,
+                "intent": Self.member(of: user), "address": email.text,
+                "password": password?.bytes.hexadecimal ?? "-", "lifetime": MailToken.lifetime, "isProved": isProved,
             ], by: writer
         ) { [unowned self] reply in
             guard reply.word == "OK" else { return .end(reply.value) }
@@ -121,8 +124,8 @@ final class EmailChange {
         guard let addresses else { return .fail(.disconnected(sent: false)) }
         let keys = addresses.keys(of: wish.email.text)
         let call = ScriptCall(
-            .takeClaim, in: keys, ["emails": keys.emails(with: wish.email)],
-            ["user": wish.user, "number": wish.number, "address": wish.email.text])
+            .takeClaim, in: keys, ["claims": keys.emails(with: wish.email)],
+            ["user": wish.user, "number": wish.number, "name": wish.email.text])
         return .step(
             IntentStep(call, about: wish.user) { [unowned self] reply in
                 if reply.word == "OK" { return .step(switchOver(wish)) }

@@ -49,7 +49,7 @@ extension ScriptCall {
     static func release(_ claim: EmailClaim, on email: EmailAddress, in addresses: AddressPartitions) -> ScriptCall {
         let keys = addresses.keys(of: email.text)
         return ScriptCall(
-            .releaseClaim, in: keys, ["emails": keys.emails(with: email)],
-            ["claim": claim.text, "address": email.text])
+            .releaseClaim, in: keys, ["claims": keys.emails(with: email)],
+            ["claim": claim.text, "name": email.text])
     }
 }

@@ -127,18 +127,25 @@ extension HTTPResponse {
         .json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")])
     }
 
-    /// The response with the account and the profile from a script's reply: account, version, profile version, BODY.
+    /// The response with the account, the profile and the identities from a script's reply: account, version, profile version,
+    /// BODY, identities.
     ///
-    /// - Parameter mark: The mark in stored profiles that servers replace for clients.
-    static func own(_ reply: ScriptReply, _ mark: BodyMark?) -> HTTPResponse? {
+    /// - Parameters:
+    ///   - mark: The mark in stored profiles that servers replace for clients.
+    ///   - hasProviders: Whether the server has providers. Without them, only accounts with identities show these.
+    static func own(_ reply: ScriptReply, _ mark: BodyMark?, hasProviders: Bool) -> HTTPResponse? {
         guard let account = reply[0].bytes, let body = reply[3].bytes else { return nil }
         var profile = ServerMessageWriter.noProfile
         if !body.isEmpty {
             guard let version = reply[2].int, body.withUnsafeBytes({ RegisterFrame.isBody($0) }) else { return nil }
             profile = Array(RegisterFrame.object(version: version, body: mark.filled(body)).bytes)
         }
-        return .json(
-            200, Array(#"{"account":"#.utf8) + account + Array(#","profile":"#.utf8) + profile + [UInt8(ascii: "}")])
+        var json = Array(#"{"account":"#.utf8) + account + Array(#","profile":"#.utf8) + profile
+        let identities = LinkedIdentity.all(in: reply[4].string ?? "")
+        if hasProviders || !identities.isEmpty {
+            json += Array(#","identities":[\#(identities.map(\.json).joined(separator: ","))]"#.utf8)
+        }
+        return .json(200, json + [UInt8(ascii: "}")])
     }
 }
 

@@ -7,9 +7,10 @@ import WebSockets
 /// `DELETE /v1/me`, and the calls of backends about accounts.
 extension Accounts {
     func deleteOwn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
-        let (password, erases) = try call.body { (body) throws(DecodingFailure) in
-            (try body.optionalText("password"), try Self.erases(body))
+        let (password, provider, erases) = try call.body { (body) throws(DecodingFailure) in
+            (try body.optionalText("password"), try body.optionalText("provider"), try Self.erases(body))
         }
+        if password == nil, provider != nil { return try await deleteIdentified(call, erases: erases) }
         guard let password else { return try await deleteGuest(call, erases: erases) }
         let account = try await confirm(call, password)
         return try await remove(account.user, held: account.held, erases: erases, by: call.writer)
@@ -43,6 +44,7 @@ extension Accounts {
             keys.deletion(of: user, isHere ? email! : .nobody, held: held, guest: guest, erases: erases, by: writer)
         ).accepted(or: AccountRefusal.self)
         if reply[0].string == "1" { emailChange.finish(user) }
+        if reply[2].string == "1" { identityChange.finish(user) }
         shard.feature(Conversations.self)?.departing.begin(user)
         // Sweeps complete whatever fails here.
         if let photo = reply[1].string.flatMap({ StoredName($0) }), let photos {
@@ -87,7 +89,7 @@ extension PartitionKeys {
                 "user": user, "compared": held?.bytes.hexadecimal, "unused": guest?.argument,
                 "nameIntent": Usernames.names.intent(of: user),
                 "leaveIntent": "\(Departing.name) \(user.string)", "emailIntent": EmailChange.member(of: user),
-                "erases": erases,
+                "erases": erases, "identityIntent": IdentityChange.member(of: user),
             ], by: writer)
     }
 

@@ -5,7 +5,7 @@ import WebSockets
 
 /// `POST /v1/passwords/forgot`.
 extension Accounts {
-    func requestReset(_ call: HTTPCall, _ late: LateWork) throws(Refusal) -> HTTPResponse {
+    func requestReset(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
         let address = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
         _ = try liveAddresses()
         // A rate limit per client address reveals nothing about accounts.

@@ -10,7 +10,7 @@ import WebSockets
 /// tries are counted apart from those with passwords.
 extension Accounts {
     /// The answer comes before anything is looked up, and the same script runs for every address.
-    func requestMailCode(_ call: HTTPCall, _ late: LateWork) throws(Refusal) -> HTTPResponse {
+    func requestMailCode(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
         let address = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
         _ = try liveAddresses()
         try chargeSignUp(call, "too many mails were requested from this address: nothing was done")
@@ -20,7 +20,7 @@ extension Accounts {
         return .accepted
     }
 
-    private func mailCode(_ code: MailCode, to email: EmailAddress) async throws(RedisFailure) {
+    func mailCode(_ code: MailCode, to email: EmailAddress) async throws(RedisFailure) {
         guard shard.link.isLive, let addresses else { throw .disconnected(sent: false) }
         let keys = addresses.keys(of: email.text)
         let call = ScriptCall(
@@ -92,11 +92,13 @@ extension Accounts {
         let (keys, grant) = (shard.partitions.keys(of: user), newGrant())
         let reply = try await shard.run(
             ScriptCall(
-                .enter, in: keys, ["user": keys.user(user), "grants": keys.grants(user)],
+                .enter, in: keys,
+                ["unfinished": keys.unfinished, "user": keys.user(user), "grants": keys.grants(user)],
                 [
                     "user": user, "address": email.text, "grant": grant.id, "secret": grant.key.hexadecimal,
                     "kind": device.kind, "name": device.name, "idle": shard.configuration[Accounts.idle],
                     "most": shard.configuration[Accounts.mostDevices],
+                    "identityIntent": IdentityChange.member(of: user),
                 ]))
         guard reply.word == "OK" else { throw .mailCode }
         return try tokens(

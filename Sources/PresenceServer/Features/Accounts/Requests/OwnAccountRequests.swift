@@ -28,7 +28,9 @@ extension Accounts {
     }
 
     func own(_ reply: ScriptReply, _ user: UserID) throws(Refusal) -> HTTPResponse {
-        guard let response = HTTPResponse.own(reply, shard.bodyMark) else { throw shard.damaged(user) }
+        guard let response = HTTPResponse.own(reply, shard.bodyMark, hasProviders: !providers.isEmpty) else {
+            throw shard.damaged(user)
+        }
         return response
     }
 

@@ -29,10 +29,14 @@ extension Accounts {
         _ = try await shard.run("DEL", addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text)))
         let set = ScriptCall(
             .resetPassword, in: keys,
-            ["user": keys.user(token.user), "grants": keys.grants(token.user), "mail": keys.mail],
+            [
+                "unfinished": keys.unfinished, "user": keys.user(token.user), "grants": keys.grants(token.user),
+                "mail": keys.mail,
+            ],
             [
                 "user": token.user, "digest": token.digest, "password": hash.bytes.hexadecimal,
                 "text": MailText.passwordChanged(email, self).encoded,
+                "identityIntent": IdentityChange.member(of: token.user),
             ])
         _ = try await shard.run(set).accepted(or: AccountRefusal.self)
         mail.deliver(keys)

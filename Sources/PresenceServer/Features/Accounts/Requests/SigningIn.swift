@@ -9,8 +9,12 @@ extension Accounts {
     /// An unknown address takes the same steps and the same time: a missing record is read, and a dummy hash is verified. The
     /// same holds for accounts that are disabled or not yet verified.
     func signIn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
-        let code = try call.body { (body) throws(DecodingFailure) in try body.optionalText("mailCode") }
-        if let code { return try await signIn(call, mailCode: code) }
+        let (mailCode, provider, code) = try call.body { (body) throws(DecodingFailure) in
+            (try body.optionalText("mailCode"), try body.optionalText("provider"), try body.optionalText("code"))
+        }
+        if let mailCode { return try await signIn(call, mailCode: mailCode) }
+        if let code { return try await signIn(call, code: code) }
+        if let provider { return try await signIn(call, by: provider) }
         let addresses = try liveAddresses()
         // Before everything else, so that in a flood refused calls cost little and do not count as failures.
         let place = try call.place(in: Self.passwords)

@@ -156,11 +156,55 @@ local function giveUp(key, number, address)
     return releasing
 end
 
+-- Iterates over an account's identities: the digest of issuer and subject, the number of the account's claim on it, the
+-- provider's name, the time of its linking, and the provider's address of the person or -.
+local function eachIdentity(key)
+    return string.gmatch(redis.call('HGET', key, 'identities') or '', '(%x+) (%d+) (%S+) (%d+) (%S+)')
+end
+
+local function putIdentity(key, identity, number, provider, email)
+    local held = redis.call('HGET', key, 'identities')
+    local line = table.concat({ identity, number, provider, int(now), email }, ' ')
+    redis.call('HSET', key, 'identities', held and held .. '\n' .. line or line)
+end
+
+-- Adds an identity claimed under this number to those that the account's intent releases: "NUMBER IDENTITY …".
+local function giveUpIdentity(key, number, identity)
+    local releasing = redis.call('HGET', key, 'identityReleasing')
+    redis.call('HSET', key, 'identityReleasing', (releasing and releasing .. ' ' or '') .. number .. ' ' .. identity)
+end
+
+-- Ends the wish for an identity, "IDENTITY NUMBER UNTIL". Its intent releases a claim that was made for it.
+local function dropIdentityWish(key)
+    local wanted, number = string.match(redis.call('HGET', key, 'identityWanted') or '', '^(%x+) (%d+) %d+$')
+    if wanted then giveUpIdentity(key, number, wanted) end
+    redis.call('HDEL', key, 'identityWanted')
+end
+
+-- Takes the account's identities of a provider away, '' for all. The intent releases their claims. Returns how many.
+local function dropIdentities(key, provider, unfinishedKey, intent)
+    local kept, count = {}, 0
+    for identity, number, name, linked, email in eachIdentity(key) do
+        if provider == '' or name == provider then
+            giveUpIdentity(key, number, identity)
+            count = count + 1
+        else
+            kept[#kept + 1] = table.concat({ identity, number, name, linked, email }, ' ')
+        end
+    end
+    if count == 0 then return 0 end
+    redis.call('HDEL', key, 'identities')
+    if #kept > 0 then redis.call('HSET', key, 'identities', table.concat(kept, '\n')) end
+    redis.call('SADD', unfinishedKey, intent)
+    return count
+end
+
 -- Ends a requested change of address, even if it is in progress, because an attacker may have requested it. Its intent releases
--- the claims when it ends.
+-- the claims when it ends. The same holds for an identity that is being linked.
 local function dropChange(key)
     local held = redis.call('HMGET', key, 'emailWanted', 'emailWish')
     local wanted = string.match(held[1] or '', '^(%S+) %d+$')
     if wanted then giveUp(key, held[2], wanted) end
     redis.call('HDEL', key, 'change', 'emailWanted', 'upgrade')
+    dropIdentityWish(key)
 end

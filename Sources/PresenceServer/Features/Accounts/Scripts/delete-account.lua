@@ -7,8 +7,8 @@
 -- args: user, compared hash that the password was compared with (hex) or '' for none, unused ms since the last use of a guest
 --       or 'own' for any guest or '' for any account, nameIntent that gives up the username, leaveIntent
 --       that takes them out of their conversations, emailIntent that gives up addresses in other partitions, erases 1 if
---       their messages are to be deleted too
--- replies: OK(1 if there are such addresses, name of the picture or '') | NONE | CHANGED | FENCED
+--       their messages are to be deleted too, identityIntent that gives up identities
+-- replies: OK(1 if there are such addresses, name of the picture or '', 1 if there are identities) | NONE | CHANGED | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'password', 'emailClaim', 'version', 'guest')
 if unused ~= '' and not held[5] then redis.call('ZREM', guestsKey, user) end
 if not held[4] then return { 'NONE' } end
@@ -35,8 +35,9 @@ local record = recordOf(userKey)
 local isHere = held[1] and redis.call('HGET', emailsKey, held[1]) == user .. ' ' .. number
 dropChange(userKey)
 if held[1] and not isHere then giveUp(userKey, number, held[1]) end
-local releasing = redis.call('HGET', userKey, 'emailReleasing')
 enlist(directoryKey, user, membersOf(redis.call('HGET', userKey, 'profile') or ''), {})
+dropIdentities(userKey, '', unfinishedKey, identityIntent) -- mutation: deleted-identities-are-free
+local releasing, identities = unpack(redis.call('HMGET', userKey, 'emailReleasing', 'identityReleasing'))
 redis.call('DEL', userKey, sessionsKey, grantsKey, contactsKey, blocksKey, creationsKey, historyKey, notificationsKey,
     notificationMarksKey, devicesKey, pushedKey)
 if #record > 0 then redis.call('HSET', userKey, unpack(record)) end
@@ -52,6 +53,10 @@ if releasing then
     redis.call('HSET', userKey, 'emailReleasing', releasing)
     redis.call('SADD', unfinishedKey, emailIntent)
 end
+if identities then
+    redis.call('HSET', userKey, 'identityReleasing', identities)
+    redis.call('SADD', unfinishedKey, identityIntent)
+end
 if redis.call('EXISTS', inboxKey) == 1 then
     if erases == '1' then redis.call('HSET', inboxKey, ' erase', '1') end
     redis.call('SADD', unfinishedKey, leaveIntent)
@@ -59,4 +64,4 @@ end
 redis.call('PUBLISH', channel, table.concat({ 'R', user, '0', at }, ' '))
 redis.call('PUBLISH', channel, table.concat({ 'Z', user, '0', int(now) }, ' '))
 offer('account.deleted', user)
-return { 'OK', releasing and '1' or '0', photo or '' }
+return { 'OK', releasing and '1' or '0', photo or '', identities and '1' or '0' }

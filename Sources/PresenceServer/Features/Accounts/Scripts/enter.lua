@@ -1,15 +1,16 @@
 -- uses: account-lib
 -- Signs a device in whose user has received a mail at the account's address. An address without an earlier
--- proof may be that of another person's account: the account's password, devices and requests end.
--- keys: user, grants
+-- proof may be that of another person's account: the account's password, identities, devices and requests end.
+-- keys: unfinished, user, grants
 -- args: user, address, grant, secret its key (hex), kind, name (encoded), idle ms after which an unused device is forgotten,
---       most devices
+--       most devices, identityIntent that gives up identities
 -- replies: OK(account, version) | CHANGED if the account is disabled or has another address | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'disabled', 'verified')
 if held[1] ~= address or held[2] then return { 'CHANGED' } end
 if not held[3] then
     redis.call('HDEL', userKey, 'password', 'reset')
     dropChange(userKey)
+    dropIdentities(userKey, '', unfinishedKey, identityIntent) -- mutation: proof-ends-identities
     signOutOthers(user, grantsKey, '')
     verifyAddress(user, userKey)
 end

@@ -28,7 +28,8 @@ else
         redis.call('HDEL', userKey, 'emailWanted')
         return { 'GONE' }
     end
-    redis.call('HSET', userKey, 'email', address, 'password', unhex(password))
+    redis.call('HSET', userKey, 'email', address)
+    if password ~= '-' then redis.call('HSET', userKey, 'password', unhex(password)) end
     redis.call('HDEL', userKey, 'guest', 'upgrade') -- mutation: no-guest-any-more
     redis.call('ZREM', guestsKey, user)
     if isProved == '1' then

@@ -1,0 +1,46 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+import WebSockets
+
+/// `POST /v1/me/identities`, `DELETE /v1/me/identities/{provider}`, and `DELETE /v1/me` with an identity token.
+extension Accounts {
+    func addIdentity(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let name = try call.body { (body) throws(DecodingFailure) in try body.text("provider") }
+        let user = try call.owner()
+        let identity = try await verifiedIdentity(in: call, by: name)
+        let reply = try await identityChange.link(identity, to: user, with: nil, by: call.writer)
+        switch reply.word {
+        case "OK", "HELD": break
+        case "NONE": throw .noAccount
+        case "TAKEN": throw IdentityRefusal.taken.refusal
+        case "FULL": throw IdentityRefusal.tooMany.refusal
+        case "CHANGED": throw IdentityRefusal.disabled.refusal
+        default: throw Refusal(.unavailable, "another request has ended this one", retryAfter: 1_000)
+        }
+        _ = await giveAddress(of: identity, to: user)
+        return try own(try await account(of: user), user)
+    }
+
+    func removeIdentity(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
+        let user = try call.owner()
+        let keys = shard.partitions.keys(of: user)
+        let drop = ScriptCall(
+            .dropIdentities, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)],
+            ["intent": IdentityChange.member(of: user), "user": user, "provider": call.texts[0]], by: call.writer)
+        _ = try await shard.run(drop).accepted(or: UnlinkRefusal.self)
+        identityChange.finish(user)
+        return .done
+    }
+
+    /// Deletes the caller's account if the token is one of its identities: it may have no password.
+    func deleteIdentified(_ call: HTTPCall, erases: Bool) async throws(Refusal) -> HTTPResponse {
+        let name = try call.body { (body) throws(DecodingFailure) in try body.text("provider") }
+        let user = try call.owner()
+        let identity = try await verifiedIdentity(in: call, by: name)
+        guard let claim = try await claim(on: identity), claim.user == user,
+            try await shard.run(.holds(claim, identity: identity.digest, in: shard.partitions)).word == "HELD"
+        else { throw IdentityRefusal.disabled.refusal }
+        return try await remove(user, held: nil, erases: erases, by: call.writer)
+    }
+}

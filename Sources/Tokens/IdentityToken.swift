@@ -1,0 +1,185 @@
+package import PresenceProtocol
+import Signing
+
+/// An identity token of a provider (OpenID Connect Core 1.0, section 2), as it was received: nothing of it is verified yet.
+package struct IdentityToken: Sendable {
+    /// The `kid` of its header.
+    package let keyID: String
+    private let algorithm: String
+    private let signed: [UInt8]
+    private let signature: [UInt8]
+    /// JSON.
+    private let payload: [UInt8]
+
+    /// - Throws: ``IdentityFailure`` if the text is no token with a `kid`.
+    package init(_ text: String) throws(IdentityFailure) {
+        let token = Array(text.utf8)
+        guard token.count <= Authenticator.longestToken, let parts = Authenticator.parts(of: token[...]),
+            let json = Base64URL.decode(parts.header), let payload = Base64URL.decode(parts.payload),
+            let signature = Base64URL.decode(parts.signature), let header = try? TokenHeader(json: json)
+        else { throw .malformed }
+        guard !header.hasCritical else { throw .malformed }
+        guard let keyID = header.keyID, !keyID.isEmpty else { throw .unknownKey }
+        (self.keyID, algorithm, self.payload, self.signature) = (keyID, header.algorithm, payload, signature)
+        signed = Array(token[parts.header.startIndex..<parts.payload.endIndex])
+    }
+
+    /// Verifies the signature, then the claims. It takes up to 0.1 ms: for a thread of a pool.
+    ///
+    /// - Parameter now: The server's time, in ms since 1970.
+    package func claims(
+        by keys: IdentityKeys, _ rules: IdentityRules, now: Timestamp
+    ) throws(IdentityFailure) -> IdentityClaims {
+        guard let key = keys[keyID] else { throw .unknownKey }
+        guard algorithm.utf8.elementsEqual(key.algorithm.rawValue.utf8) else { throw .wrongAlgorithm }
+        guard key.verify(signature, of: signed[...]) else { throw .badSignature }
+        guard let claims = try? Claims(json: payload) else { throw .malformed }
+        try rules.check(claims, now: now)
+        return IdentityClaims(
+            issuer: try rules.issuer(of: claims), subject: try claims.checkedSubject, email: claims.email,
+            isEmailVerified: claims.isEmailVerified, name: claims.name)
+    }
+
+    /// The claims that are used, as the token states them.
+    struct Claims {
+        private(set) var issuer: String?
+        private(set) var subject: String?
+        private(set) var audience: [String] = []
+        private(set) var party: String?
+        private(set) var expiration: Double?
+        private(set) var issuedAt: Double?
+        private(set) var notBefore: Double?
+        private(set) var nonce: String?
+        private(set) var tenant: String?
+        private(set) var email: String?
+        private(set) var isEmailVerified = false
+        private(set) var name: String?
+
+        init(json: [UInt8]) throws(AuthenticationFailure) {
+            try forEachMember(of: json) { name, value throws(AuthenticationFailure) in
+                switch name {
+                case "iss": issuer = value.string
+                case "sub": subject = value.string
+                case "aud":
+                    guard let audience = value.oneOrMoreStrings else { throw .malformed }
+                    self.audience = audience
+                case "azp":
+                    guard let party = value.string else { throw .malformed }
+                    self.party = party
+                case "exp": expiration = value.numericDate
+                case "iat": issuedAt = value.numericDate
+                case "nbf": notBefore = value.numericDate
+                case "nonce": nonce = value.string
+                case "tid": tenant = value.string
+                case "email": email = value.string
+                // Apple writes it as a text too.
+                case "email_verified": isEmailVerified = value.bool ?? (value.string == "true")
+                case "name": self.name = value.string
+                default: break
+                }
+            }
+        }
+
+        /// At most 255 ASCII characters (OpenID Connect Core 1.0, section 2).
+        var checkedSubject: String {
+            get throws(IdentityFailure) {
+                guard let subject, (1...255).contains(subject.utf8.count),
+                    subject.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+                else { throw .malformed }
+                return subject
+            }
+        }
+    }
+}
+
+/// The statements of a provider's verified token about a person.
+package struct IdentityClaims: Sendable, Equatable {
+    package let issuer: String
+    /// Unique with the issuer, and never given to another person.
+    package let subject: String
+    package let email: String?
+    /// Whether the provider states that the address is this person's.
+    package let isEmailVerified: Bool
+    package let name: String?
+}
+
+/// The claims that a token must have to be accepted.
+package struct IdentityRules: Sendable {
+    /// The provider's issuer. `{tenantid}` stands for the token's `tid`, as at Microsoft.
+    package var issuer: String
+    /// Whether tokens may name it without `https://`, as Google's may.
+    package var mayLackScheme = false
+    /// The apps that the provider may have made the token for.
+    package var clientIDs: [String]
+    /// The texts of which the token's `nonce` must be one; `nil`: it is not checked.
+    package var nonces: [String]?
+
+    /// How much the clocks of a provider and of this server may differ, in ms.
+    private static let leeway: Milliseconds = 30_000
+
+    package init(issuer: String, mayLackScheme: Bool = false, clientIDs: [String], nonces: [String]?) {
+        (self.issuer, self.mayLackScheme) = (issuer, mayLackScheme)
+        (self.clientIDs, self.nonces) = (clientIDs, nonces)
+    }
+
+    func check(_ claims: IdentityToken.Claims, now: Timestamp) throws(IdentityFailure) {
+        _ = try issuer(of: claims)
+        // An audience beside ours could use the token here, and `azp` is who asked for it.
+        guard !claims.audience.isEmpty, claims.audience.allSatisfy(clientIDs.contains),
+            claims.party.map(clientIDs.contains) ?? (claims.audience.count == 1)
+        else { throw .wrongAudience }
+        guard let end = try Self.time(claims.expiration) else { throw .malformed }
+        guard now < end + Self.leeway else { throw .expired }
+        for begin in [try Self.time(claims.issuedAt), try Self.time(claims.notBefore)] {
+            guard begin ?? 0 <= now + Self.leeway else { throw .notYetValid }
+        }
+        if let nonces {
+            guard let nonce = claims.nonce, nonces.contains(where: { $0.utf8.elementsEqual(nonce.utf8) }) else {
+                throw .wrongNonce
+            }
+        }
+    }
+
+    /// The issuer of a token, which is this provider.
+    func issuer(of claims: IdentityToken.Claims) throws(IdentityFailure) -> String {
+        guard let named = claims.issuer else { throw .wrongIssuer }
+        var expected = issuer
+        if let place = expected.firstRange(of: Self.tenant) {
+            guard let tenant = claims.tenant, tenant.utf8.count == 36,
+                tenant.utf8.allSatisfy({
+                    $0 == 0x2D || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || 0x61...0x66 ~= $0
+                })
+            else { throw .wrongIssuer }
+            expected.replaceSubrange(place, with: tenant)
+        }
+        guard
+            named.utf8.elementsEqual(expected.utf8)
+                || mayLackScheme && "https://\(named)".utf8.elementsEqual(expected.utf8)
+        else { throw .wrongIssuer }
+        return expected
+    }
+
+    /// In the issuer that Microsoft's configuration names for several tenants.
+    package static let tenant = "{tenantid}"
+
+    private static func time(_ seconds: Double?) throws(IdentityFailure) -> Timestamp? {
+        guard let seconds else { return nil }
+        guard (0...Authenticator.latestDate).contains(seconds) else { throw .malformed }
+        return Timestamp(seconds * 1_000)
+    }
+}
+
+/// The reason why an identity token was rejected. It contains nothing of the token, so it may be logged and sent.
+package enum IdentityFailure: String, Error, Sendable, CustomStringConvertible {
+    case malformed = "it is no identity token"
+    case unknownKey = "the provider has no such key"
+    case wrongAlgorithm = "it names another algorithm than its key's"
+    case badSignature = "its signature is wrong"
+    case wrongIssuer = "it is from another issuer"
+    case wrongAudience = "it was made for another app"
+    case expired = "it has expired"
+    case notYetValid = "it is not valid yet"
+    case wrongNonce = "its nonce is another"
+
+    package var description: String { rawValue }
+}
