@@ -39,10 +39,11 @@ extension PushHistory {
     }
 
     /// At this moment the message to be pushed is read and a newer one arrives, it is deleted, or another courier notes
-    /// it.
+    /// it. A notification is read.
     func willRun(_ script: Script, _ arguments: [String]) {
         guard script == .pushSettle, !isQuiet, arguments[8] != "" else { return }
         let (user, talk) = (arguments[3], arguments[4])
+        guard Self.talks[talk] != nil else { return draw(0...3) == 0 ? readNotifications(user) : () }
         switch draw(0...7) {
         case 0, 1:
             mark(user, talk)
@@ -70,7 +71,7 @@ extension PushHistory {
     /// Reads the message while its push is decided, and sends a newer one.
     private func race(_ entry: String) {
         let words = entry.split(separator: " ").map(String.init)
-        guard words.count == 2 else { return }
+        guard words.count == 2, Self.talks[words[1]] != nil else { return }
         let (first, second) = (Milliseconds(draw(0...15)), Milliseconds(draw(0...15)))
         world.after(first) { [unowned self] in mark(words[0], words[1]) }
         world.after(first + second) { [unowned self] in send(words[1]) }

@@ -34,13 +34,13 @@ for user in each() do
         append(b, idHash, collapseHash, b.last, told)
         trim(b, keep, keepFor)
         news.item = '{"seq":' .. int(b.last) .. json .. ',"at":' .. int(now)
-        redis.call('HSET', b.entries, int(b.last), news.item)
-        redis.call('PEXPIRE', b.entries, int(keepFor))
         if wait ~= '' then
             -- A newer push with the same tag takes the place of the one that a device shows.
             local tag = string.sub(redis.sha1hex(collapse ~= '' and collapse or id), 1, 16)
             noteDue(pushKey, user .. ' #' .. int(b.last) .. '.' .. tag, sessionsKey, tonumber(wait)) -- mutation: notified-is-noted
         end
+        redis.call('HSET', b.entries, int(b.last), news.item)
+        redis.call('PEXPIRE', b.entries, int(keepFor))
         offer('notification.created', user .. ' ' .. news.item .. '}')
         reply[#reply + 1] = user
         reply[#reply + 1] = int(b.last)

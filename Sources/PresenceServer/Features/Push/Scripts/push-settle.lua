@@ -26,10 +26,17 @@ if record.text ~= known then return again(0) end
 -- A user who has left the conversation since it was read gets no push of it, nor one whose account is deleted. Where only the inbox
 -- does not know yet that the user is back, it is decided again as well.
 local hasLeft = string.sub(redis.call('HGET', inboxKey, conversation) or '', 1, 4) == 'out '
-if isPush and (hasLeft or redis.call('HEXISTS', userKey, 'deletedAt') == 1) then return again(due - now) end
+local isDeleted, isNotification = redis.call('HEXISTS', userKey, 'deletedAt') == 1, string.sub(conversation, 1, 1) == '#'
+-- A backend may notify a deleted account.
+if isPush and isDeleted and isNotification then
+    redis.call('ZREM', pushKey, entry)
+    return { 'OK', '' }
+end
+if isPush and (hasLeft or isDeleted) then return again(due - now) end
 if wait > 0 and (not isPush or hasSession(sessionsKey)) then return again(hasSession(sessionsKey) and wait or 0) end
 local reply = { 'OK', '' }
-if isNewest then -- mutation: newer-is-decided
+-- Nothing newer can be noted of a notification: another server that has taken it too finds none.
+if isNewest or isNotification then -- mutation: newer-is-decided
     redis.call('ZREM', pushKey, entry)
 else
     reply = again(due - now)
@@ -45,7 +52,7 @@ for i = 1, math.min(#devices, most) do
     names = names .. ' ' .. deviceName(platform, token, platforms)
 end
 -- A notification is noted once (notify), so its push need not be remembered.
-if string.sub(conversation, 1, 1) ~= '#' then
+if not isNotification then
     putPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered
 end
 offer('push.due', user .. ' ' .. contents .. ',"devices":[' .. table.concat(shown, ',') .. ']', seq)
