@@ -158,4 +158,40 @@ import Testing
         #expect(try await account.availability(ofUsername: "ana") == .available)
         await #expect(throws: PresenceError.self) { try await account.signIn(email: "c@d.de", password: "12345678") }
     }
+
+    @Test func `a guest has no address until an upgrade, which comes once, and is deleted without a password`()
+        async throws
+    {
+        let guest = try await account.signInAsGuest()
+        #expect(guest.isGuest)
+        #expect(try await account.currentUser().displayName == "Guest")
+        await expect(.conflict, .noPassword, nil) { try await account.changePassword(from: "", to: "12345678") }
+        let upgraded = try await account.upgrade(email: " A@b.de", password: "12345678").account
+        #expect(upgraded?.id == guest.id && upgraded?.email == "a@b.de")
+        #expect(await account.currentAccount == upgraded && upgraded != nil)
+        await expect(.conflict, .alreadyUpgraded, nil) {
+            try await account.upgrade(email: "c@d.de", password: "12345678")
+        }
+        #expect(try await server.app().account.signIn(email: "a@b.de", password: "12345678").id == guest.id)
+        let other = server.app().account
+        try await other.signInAsGuest(displayName: "Gast")
+        try await other.deleteAccount(password: nil)
+        #expect(await other.currentAccount == nil)
+    }
+
+    @Test func `a code by mail signs in once, and confirms the address`() async throws {
+        server.addAccount("ana", email: "ana@example.org")
+        try await account.requestCode(email: "nobody@example.org")
+        #expect(server.mailCode(to: "nobody@example.org") == nil)
+        try await account.requestCode(email: " Ana@example.org ")
+        let code = try #require(server.mailCode(to: "ana@example.org"))
+        await expect(.unauthorized, .invalidCredentials, "password") {
+            try await account.signIn(email: "ana@example.org", code: "1")
+        }
+        let spaced = "\(code.prefix(3)) \(code.dropFirst(3))"
+        #expect(try await account.signIn(email: "ana@example.org", code: spaced).emailVerified)
+        await expect(.unauthorized, .invalidCredentials, "password") {
+            try await account.signIn(email: "ana@example.org", code: code)
+        }
+    }
 }

@@ -53,6 +53,9 @@ extension InMemoryServer {
         state.withLock { $0.mails.last { $0.email == email && $0.isReset == resetsPassword }?.token }
     }
 
+    /// The code to sign in with, in the newest mail to an address, until it is used.
+    public func mailCode(to email: String) -> String? { state.withLock { $0.codes[email] } }
+
     /// Ends all sessions of a user, as a backend does.
     public func endSessions(of user: String) { change { $0.endSessions(of: user) } }
 

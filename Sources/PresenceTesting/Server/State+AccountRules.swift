@@ -7,9 +7,11 @@ extension InMemoryServer.State {
     func account(_ user: String) -> Object {
         let held = accounts[user]!
         var account: Object = [
-            "user": user, "email": held.email, "emailVerified": held.emailVerified,
-            "setupCompleted": held.setupCompleted, "createdAt": Int(held.createdAt),
+            "user": user, "emailVerified": held.emailVerified, "setupCompleted": held.setupCompleted,
+            "createdAt": Int(held.createdAt),
         ]
+        account["email"] = held.email
+        if held.email == nil { account["guest"] = true }
         account["username"] = held.username
         account["preferredLanguage"] = held.preferredLanguage
         return account
@@ -95,6 +97,8 @@ extension InMemoryServer.State {
     }
 
     func check(_ asked: Object, _ user: String) throws(Refusal) {
+        let isDeletion = asked["type"] as? String == "DELETE /v1/me"
+        if accounts[user]?.password == nil, !isDeletion { throw .conflict("no_password") }
         guard accounts[user]?.password == asked["password"] as? String else { throw .invalidCredentials }
     }
 
@@ -126,6 +130,7 @@ extension ServerMessage.ErrorMessage {
     static var invalidCredentials: Self {
         Self(code: .unauthorized, message: "no", field: "password", reason: "invalid_credentials")
     }
+    static func conflict(_ reason: String) -> Self { Self(code: .conflict, message: "no", reason: reason) }
     static func invalid(_ field: String, _ reason: String?) -> Self {
         Self(code: .validationFailed, message: "not valid", field: field, reason: reason)
     }

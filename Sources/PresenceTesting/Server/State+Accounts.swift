@@ -6,8 +6,9 @@ import PresenceProtocol
 extension InMemoryServer {
     /// A user who can sign in.
     struct Registration {
-        var email: String
-        var password: String
+        /// A guest has neither address nor password.
+        var email: String?
+        var password: String?
         var emailVerified = false
         var username: String?
         var setupCompleted = false
@@ -42,8 +43,18 @@ extension InMemoryServer.State {
         case "POST /v1/sessions":
             let name = User.EmailRule.trimmed(asked["email"] as? String ?? "").lowercased()
             let found = accounts.first { $0.value.email == name || $0.value.username?.lowercased() == name }
+            if let code = asked["mailCode"] as? String {
+                guard let found, codes[name] == code.filter({ $0 != " " }) else { throw .invalidCredentials }
+                codes[name] = nil
+                change(found.key) { $0.emailVerified = true }
+                return begin(found.key, asked)
+            }
             guard let found, found.value.password == asked["password"] as? String else { throw .invalidCredentials }
             return begin(found.key, asked)
+        case "POST /v1/signin/mail":
+            let email = User.EmailRule.trimmed(asked["email"] as? String ?? "").lowercased()
+            if accounts.contains(where: { $0.value.email == email }) { codes[email] = "\(100_000 + nextVersion())" }
+            return .json([:], status: 202)
         case "POST /v1/sessions/refresh": return try refresh(asked["refreshToken"] as? String ?? "")
         case "POST /v1/passwords/forgot":
             let email = User.EmailRule.trimmed(asked["email"] as? String ?? "").lowercased()
@@ -95,6 +106,14 @@ extension InMemoryServer.State {
         case "PATCH /v1/me":
             try change(asked["changes"] as? Object ?? [:], body, of: user)
             return me(user)
+        case "POST /v1/me/upgrade":
+            guard accounts[user]?.email == nil else { throw .conflict("already_upgraded") }
+            let email = try checked(asked["email"] as? String ?? "")
+            try check(newPassword: asked["password"] as? String ?? "", "password")
+            try checkFree(email)
+            change(user) { ($0.email, $0.password) = (email, asked["password"] as? String) }
+            mail(email, user, isReset: false)
+            return me(user)
         case "POST /v1/me/password", "POST /v1/me/email", "DELETE /v1/me":
             try check(asked, user)
             return try passwordRequest(line, asked, user, grant)
@@ -145,6 +164,10 @@ extension InMemoryServer.State {
     // MARK: Sessions
 
     private mutating func signUp(_ asked: Object) throws(Refusal) -> HTTPResponse {
+        if asked["guest"] as? Bool == true {
+            let name = asked["displayName"] as? String ?? "Guest"
+            return begin(addAccount("u-\(accounts.count + 1)", nil, nil, name, nil), asked, 201)
+        }
         let email = try checked(asked["email"] as? String ?? "")
         let password = asked["password"] as? String ?? ""
         try check(newPassword: password, "password")
@@ -163,7 +186,7 @@ extension InMemoryServer.State {
 
     @discardableResult
     mutating func addAccount(
-        _ user: String, _ email: String, _ password: String, _ name: String?, _ username: String?
+        _ user: String, _ email: String?, _ password: String?, _ name: String?, _ username: String?
     ) -> String {
         accounts[user] = InMemoryServer.Registration(
             email: email, password: password, createdAt: tick(), version: nextVersion())

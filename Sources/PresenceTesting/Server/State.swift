@@ -19,6 +19,8 @@ extension InMemoryServer {
         var grants: [Int: Grant] = [:]
         var lastGrant = 0
         var mails: [Mail] = []
+        /// The newest code by mail of each address.
+        var codes: [String: String] = [:]
         /// The users that sign-ups made, by the id of the request.
         var signUps: [String: String] = [:]
         /// Sessions whose connection was lost.

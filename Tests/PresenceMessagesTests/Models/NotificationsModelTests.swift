@@ -88,7 +88,9 @@ import Testing
     @Test func `the first element of a loop is no arrival`() async {
         server.notify("ana", title: "A")
         await following {}
+        var loop = notifications.inbox.makeAsyncIterator()
         server.notify("ana", title: "B")
+        while await loop.next()?.notifications.count != 2 {}
         await following {
             await until { model.notifications.count == 2 }
             #expect(model.arrival == nil)
