@@ -378,9 +378,9 @@ let pages: [String: [String]] = [
     ],
     "PresenceServer": [
         "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/",
-        "Features/Banning/", "Features/Console/", "Features/Conversations/", "Features/History/", "Features/Messages/",
-        "Features/Moderation/", "Features/Notifications/", "Features/Photos/", "Features/Push/", "Features/Usernames/",
-        "Features/Webhooks/",
+        "Features/Banning/", "Features/Console/", "Features/Conversations/", "Features/Export/", "Features/History/",
+        "Features/Messages/", "Features/Moderation/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
+        "Features/Usernames/", "Features/Webhooks/",
     ],
 ]
 for target in package.targets {

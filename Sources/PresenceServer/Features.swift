@@ -22,6 +22,7 @@ package enum Features {
         Photos.self,
         Attachments.self,
         History.self,
+        PersonalData.self,
         App.self,
         Webhooks.self,
         Push.self,

@@ -98,6 +98,24 @@ struct FileFolder: FileStore {
         }
     }
 
+    func read(_ file: StoredFile) throws(FileStoreFailure) -> [UInt8]? {
+        let descriptor = open(path(of: file), O_RDONLY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw FileStoreFailure("a file cannot be opened", code: errno)
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var piece = [UInt8](repeating: 0, count: Self.piece)
+        while true {
+            let count = Glibc.read(descriptor, &piece, piece.count)
+            if count < 0, errno == EINTR { continue }
+            guard count >= 0 else { throw FileStoreFailure("a file cannot be read", code: errno) }
+            guard count > 0 else { return bytes }
+            bytes += piece[..<count]
+        }
+    }
+
     func remove(_ name: StoredName) throws(FileStoreFailure) {
         var code: Int32 = 0
         for kind in StoredFile.Kind.allCases {

@@ -30,6 +30,9 @@ protocol FileStore: Sendable {
     /// Checks that the store can be used, as far as possible without changing anything. Blocks.
     func check() throws(FileStoreFailure)
 
+    /// Reads a whole file; `nil` if it does not exist. Blocks.
+    func read(_ file: StoredFile) throws(FileStoreFailure) -> [UInt8]?
+
     /// Answers a call with a file. To be called on the call's loop.
     ///
     /// - Parameters:

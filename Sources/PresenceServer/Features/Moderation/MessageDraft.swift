@@ -30,7 +30,7 @@ struct MessageDraft {
     var digest: Identifier {
         let parts: [[UInt8]] = [
             Array((isEdit ? "edit" : "send").utf8), Array(conversation.string.utf8), Array(from.string.utf8),
-            Array(id.utf8), text, attachments,
+            Array(id.utf8), text, attachments, priority,
         ]
         return Identifier(Sodium.sha256(Array(parts.joined(separator: [0x1F]))).prefix(16).hexadecimal)!
     }

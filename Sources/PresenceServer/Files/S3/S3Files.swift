@@ -157,6 +157,8 @@ struct S3Files: FileStore {
         }
     }
 
+    func read(_ file: StoredFile) throws(FileStoreFailure) -> [UInt8]? { try read(bucket.path(of: file)) }
+
     /// Reads a part of a file; `nil` if the file does not exist.
     private func read(_ path: String, _ range: Range<Int>) throws(FileStoreFailure) -> [UInt8]? {
         var request = S3Request("GET", path)

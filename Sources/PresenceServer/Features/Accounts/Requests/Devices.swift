@@ -8,14 +8,20 @@ extension Accounts {
     func listDevices(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let user = try call.owner()
         _ = try await account(of: user)
+        let devices = try await devices(of: user, current: call.grant)
+        return .json(200, Array(#"{"sessions":"#.utf8) + devices + [UInt8(ascii: "}")])
+    }
+
+    /// The list of a user's signed-in devices, as JSON.
+    func devices(of user: UserID, current: Identifier?) async throws(Refusal) -> [UInt8] {
         let fields = try await shard.run("HGETALL", shard.partitions.keys(of: user).grants(user)).array ?? []
         let grants = stride(from: 0, to: fields.count - 1, by: 2).compactMap { Grant(fields[$0], fields[$0 + 1]) }
-        var json = Array(#"{"sessions":["#.utf8)
+        var json = [UInt8(ascii: "[")]
         for (index, grant) in grants.sorted(by: { $0.created > $1.created }).enumerated() {
             if index > 0 { json.append(UInt8(ascii: ",")) }
-            grant.encode(isCurrent: grant.id == call.grant, into: &json)
+            grant.encode(isCurrent: grant.id == current, into: &json)
         }
-        return .json(200, json + Array("]}".utf8))
+        return json + [UInt8(ascii: "]")]
     }
 
     func signOut(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
