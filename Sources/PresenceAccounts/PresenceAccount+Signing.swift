@@ -20,7 +20,32 @@ extension PresenceAccount {
 
     @discardableResult
     public func signIn(email: String, password: String) async throws -> Account {
-        let request = AccountServer.Request("POST", "v1/sessions", credentials(EmailRule.trimmed(email), password))
+        try await signIn(with: credentials(EmailRule.trimmed(email), password))
+    }
+
+    /// Signs in with an identity token of a provider that the server is configured for, such as Apple or Google. The app gets the
+    /// token from the provider's own library. Without an account for the identity, the server creates one.
+    ///
+    /// - Parameters:
+    ///   - provider: its name in the server's configuration.
+    ///   - nonce: the text that the app has given to the provider, itself or as its SHA-256 in hexadecimal.
+    ///   - displayName: of a new account; Apple states a name to the app only. By default that in the token.
+    /// - Throws: reasons `invalidCredentials` for a token that is not accepted, `emailTaken` if an account has the identity's
+    ///   address without having confirmed it: a code was mailed to the address.
+    @discardableResult
+    public func signIn(
+        provider: String, idToken: String, nonce: String? = nil, displayName: String? = nil
+    ) async throws -> Account {
+        var members: [String: JSONMember] = [
+            "provider": .text(provider), "idToken": .text(idToken), "device": .object(deviceMembers),
+        ]
+        if let nonce { members["nonce"] = .text(nonce) }
+        if let displayName { members["displayName"] = .text(displayName) }
+        return try await signIn(with: members)
+    }
+
+    private func signIn(with members: [String: JSONMember]) async throws -> Account {
+        let request = AccountServer.Request("POST", "v1/sessions", members)
         guard let account = try await authenticate(request) else {
             throw PresenceError.account(.notAnAnswer, "to POST v1/sessions", outcomeUnknown: true)
         }
@@ -28,9 +53,13 @@ extension PresenceAccount {
     }
 
     private func credentials(_ email: String, _ password: String) -> [String: JSONMember] {
-        var device: [String: JSONMember] = ["kind": .text(self.device.kind.rawValue)]
-        if let name = self.device.name { device["name"] = .text(name) }
-        return ["email": .text(email), "password": .text(password), "device": .object(device)]
+        ["email": .text(email), "password": .text(password), "device": .object(deviceMembers)]
+    }
+
+    private var deviceMembers: [String: JSONMember] {
+        var members: [String: JSONMember] = ["kind": .text(device.kind.rawValue)]
+        if let name = device.name { members["name"] = .text(name) }
+        return members
     }
 
     /// - Returns: `nil` for a response that does not sign the user in.

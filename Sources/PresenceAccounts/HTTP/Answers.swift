@@ -5,7 +5,8 @@ import PresenceKit
 enum Answer {
     struct Account: Decodable {
         var user: String
-        var email: String
+        /// `nil` for an account without an address, such as one that a provider's token has created.
+        var email: String?
         var emailVerified: Bool?
         var username: String?
         var setupCompleted: Bool?
@@ -78,7 +79,7 @@ enum Answer {
 extension Account {
     init(_ answer: Answer.Account) {
         self.init(
-            id: answer.user, email: answer.email, emailVerified: answer.emailVerified ?? false,
+            id: answer.user, email: answer.email ?? "", emailVerified: answer.emailVerified ?? false,
             username: answer.username, setupCompleted: answer.setupCompleted ?? false,
             preferredLanguage: answer.preferredLanguage, createdAt: answer.createdAt ?? .distantPast)
     }
@@ -104,7 +105,7 @@ extension User {
         let account = answer.account
         let profile = answer.profile
         self.init(
-            id: account.user, email: account.email, displayName: profile?.displayName ?? "",
+            id: account.user, email: account.email ?? "", displayName: profile?.displayName ?? "",
             username: account.username, profileImageURL: profile?.photoURL.flatMap { URL(string: $0) },
             timezone: profile?.timezone, locale: profile?.locale, preferredLanguage: account.preferredLanguage,
             isOnline: true, createdAt: account.createdAt ?? .distantPast)
