@@ -44,6 +44,27 @@ extension PresenceAccount {
         return try await signedIn("v1/sessions", members)
     }
 
+    /// Signs in with an identity token of a provider that the server is configured for, such as Apple or Google. The app
+    /// gets the token from the provider's own library. Without an account for the identity, the server creates one.
+    ///
+    /// - Parameters:
+    ///   - provider: its name in the server's configuration.
+    ///   - nonce: the text that the app has given to the provider, itself or as its SHA-256 in hexadecimal.
+    ///   - displayName: of a new account; Apple states a name to the app only. By default that in the token.
+    /// - Throws: reasons `invalidCredentials` for a token that is not accepted, `emailTaken` if an account has the
+    ///   identity's address without having confirmed it: a code was mailed to the address.
+    @discardableResult
+    public func signIn(
+        provider: String, idToken: String, nonce: String? = nil, displayName: String? = nil
+    ) async throws -> Account {
+        var members = credentials()
+        members["provider"] = .text(provider)
+        members["idToken"] = .text(idToken)
+        members["nonce"] = nonce.map { .text($0) }
+        members["displayName"] = displayName.map { .text($0) }
+        return try await signedIn("v1/sessions", members)
+    }
+
     /// Creates an account without an address and a password, and signs in. It lasts as long as this session: who signs out
     /// cannot come back, unless ``upgrade(email:password:)`` was called. The server deletes guests who are not used for
     /// 30 days (`accounts.guests.keepFor`).

@@ -34,6 +34,21 @@ import Testing
         #expect(await account.currentAccount == nil && bench.store.session == nil)
     }
 
+    @Test func `a provider's token signs in`() async throws {
+        let bench = Bench()
+        let account = bench.launch()
+        let error = await #expect(throws: PresenceError.self) {
+            try await account.signIn(provider: "apple", idToken: "bad")
+        }
+        #expect(error?.reason == .invalidCredentials && bench.store.session == nil)
+        #expect(
+            try await account.signIn(provider: "apple", idToken: "good", nonce: "n", displayName: "Ana") == Bench.ana)
+        let body = try #require(bench.server.body("POST /v1/sessions"))
+        #expect(body["provider"] as? String == "apple" && body["nonce"] as? String == "n")
+        #expect(body["displayName"] as? String == "Ana" && body["email"] == nil)
+        #expect(body["device"] as? [String: String] == ["kind": "phone", "name": "Ana's phone"])
+    }
+
     @Test func `a sign-up that the server does not tell of signs nobody in, and nobody out`() async throws {
         let bench = Bench()
         bench.server.change { $0.hidesExisting = true }

@@ -5,7 +5,7 @@ import PresenceKit
 enum Answer {
     struct Account: Decodable {
         var user: String
-        /// A guest has none.
+        /// Guests have none, nor have some accounts that a provider's token has created.
         var email: String?
         var emailVerified: Bool?
         var username: String?

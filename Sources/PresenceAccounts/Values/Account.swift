@@ -4,7 +4,7 @@ import Foundation
 public struct Account: Codable, Hashable, Sendable, Identifiable {
     /// The user id, the same as in presence and profiles.
     public let id: String
-    /// In lower case, as the server stores it; `nil` for a guest.
+    /// In lower case, as the server stores it; `nil` for a guest, and perhaps after a sign-in with a provider.
     public var email: String?
     /// Whether the address was confirmed by a mail.
     public var emailVerified: Bool

@@ -63,7 +63,7 @@ final class ModelServer: @unchecked Sendable {
             if let id = body["idempotency"] as? String { state.signUps[id] = grant }
             return tokens(grant, 201, &state)
         case "POST /v1/sessions":
-            guard body["password"] as? String == state.password else {
+            guard body["password"] as? String == state.password || body["idToken"] as? String == "good" else {
                 return .error(401, "unauthorized", reason: "invalid_credentials")
             }
             return tokens(begin(&state), 200, &state)

@@ -27,11 +27,9 @@ extension Accounts {
         route("POST", "/v1/me/upgrade", for: .users, Accounts.upgrade)
         route("POST", "/v1/me/identities", for: .users, Accounts.addIdentity)
         route("DELETE", "/v1/me/identities/{text}", for: .users, Accounts.removeIdentity)
-        if providers.contains(where: { $0.credential != nil }) {
-            route("GET", "/v1/signin/{text}", for: .everyone, Accounts.beginSignIn)
-            route("GET", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
-            route("POST", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
-        }
+        route("GET", "/v1/signin/{text}", for: .everyone, Accounts.beginSignIn)
+        route("GET", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
+        route("POST", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
         route("POST", "/v1/emails/verify", for: .everyone, Accounts.verify)
         route("POST", "/v1/passwords/reset", for: .everyone, Accounts.reset)
         registry.route(

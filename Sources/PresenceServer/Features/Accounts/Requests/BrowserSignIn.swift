@@ -21,8 +21,6 @@ extension Accounts {
             throw Refusal(.badRequest, "challenge must be a SHA-256 in base64url", field: "challenge")
         }
         let addresses = try liveAddresses()
-        try chargeTry(call, "too many sign-ins from this address: nothing was done")
-        tries.refund(1, to: call.address)
         let documents = try await directory.documents(of: provider, with: nil, on: shard)
         guard let endpoint = documents.authorization else { throw IdentityRefusal.unavailable(after: 60_000).refusal }
         let state = SignInState(

@@ -90,8 +90,9 @@ extension Accounts {
             }
             if let email = identity.verifiedEmail, let owner = try await owner(of: email) {
                 let keys = shard.partitions.keys(of: owner)
-                let isVerified = try await shard.run("HEXISTS", keys.user(owner), "verified").int == 1
-                guard isVerified else { return proof(of: email) }
+                let words = try await shard.run("HMGET", keys.user(owner), "verified", "disabled").array ?? []
+                guard words.count == 2, words[1].isNull else { throw IdentityRefusal.disabled.refusal }
+                guard !words[0].isNull else { return proof(of: email) }
                 let reply = try await identityChange.link(identity, to: owner, with: email, by: nil)
                 if reply.word == "FULL" { throw IdentityRefusal.tooMany.refusal }
                 continue
