@@ -65,7 +65,7 @@ enum Verdict: Sendable, Equatable {
     static let undecided = Refusal(.refused, "this text could not be checked: nothing was changed")
 }
 
-/// What a script that stores a text does about its verdict.
+/// The action that a script which stores a text takes on its verdict.
 struct VerdictStep {
     /// `nil` if the text needs none.
     var key: String?

@@ -31,7 +31,7 @@ final class ProviderDirectory: Sendable {
     static let client = OutgoingClient(
         name: "sign-in", mostRunning: Provider.most * (mostTrading + 1), userAgent: "Presence-SignIn")
     private static let mostWaiting = 1_000
-    /// Of one provider, so that a slow one leaves room for the others.
+    /// The bound for one provider, so that a slow one leaves room for the others.
     private static let mostTrading = 8
     static let patience = 8.0
     private static let mostBytes = 262_144
