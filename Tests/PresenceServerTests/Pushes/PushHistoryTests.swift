@@ -61,7 +61,7 @@ import Testing
             faults: ["was not told of", "has no notification of"], seed: 2),
         ScriptMistake(
             name: "what is unread beside a deleted message is not decided", at: "unread-beside-deleted",
-            becomes: "    reply[2] = '0'", faults: ["was not told of"], seed: 2),
+            becomes: "    reply[2] = '0'", faults: ["was not told of"], seed: 13),
         ScriptMistake(
             name: "what was deleted while it is decided is told", at: "deleted-is-decided-anew",
             faults: ["which was deleted"]),
@@ -74,13 +74,12 @@ import Testing
             becomes: "local function isAnew(known) return false end", faults: ["has no notification of"], seed: 28),
         ScriptMistake(
             name: "a revoked device is pushed to", at: "revoked-devices",
-            becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"],
-            seed: 10),
+            becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"]),
         ScriptMistake(
             name: "a backend's notification is stored, and its push is not noted", at: "notified-is-noted",
             faults: ["was not told of hint"]),
         ScriptMistake(
             name: "who has a session has no time", at: "a-session-has-time", becomes: "    return false",
-            faults: ["was told early"], seed: 11),
+            faults: ["was told early"], seed: 2),
     ]
 }
