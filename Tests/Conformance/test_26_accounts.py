@@ -495,6 +495,7 @@ async def test_every_example_of_a_refusal_is_what_the_server_answers(accounts, r
     answers = [
         await bob.call("DELETE", "/v1/me", {"password": PASSWORD}),
         await accounts.post("/v1/accounts", guest=True),
+        await accounts.api.request("GET", "/v1/signin/none"),
         await ana.call("POST", "/v1/me/upgrade", {"email": accounts.address(), "password": PASSWORD}),
         await accounts.post("/v1/accounts", password=PASSWORD),
         await accounts.post("/v1/accounts", email=ana.email, password=PASSWORD, extra="x" * 20_000),
