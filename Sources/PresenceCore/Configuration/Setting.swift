@@ -34,6 +34,7 @@ package struct Setting<Value: SettingValue>: AnySetting {
     ///   - range: The valid range of a number, or of a duration in milliseconds.
     ///   - columns: For a list of mappings: the keys of each. The last one's value is a list of texts, and may be missing.
     ///     The value has a text for each mapping: its columns in order, separated by spaces.
+    ///     If a column is marked, `NAME?` for one that may be missing or `NAME[]` for a list, all are named: `NAME=VALUE …`.
     package init(
         _ key: String, _ standard: Value, in range: ClosedRange<Int64>? = Value.range, columns: [String] = [],
         about: String

@@ -45,8 +45,8 @@ final class Capabilities: Feature {
         if configuration[Accounts.enabled] {
             json += Array(#","mailCode":true,"mailCodeSignUp":\#(configuration[Accounts.mailCodeSignUp])"#.utf8)
             json += Array(#","guests":\#(configuration[Accounts.guests])"#.utf8)
-            let providers = shard.feature(Accounts.self)?.providers ?? []
-            json += Array(#","providers":[\#(providers.map(\.json).joined(separator: ","))]"#.utf8)
+            let providers = (shard.feature(Accounts.self)?.providers ?? []).map(\.json).joined(separator: ",")
+            if !providers.isEmpty { json += Array(#","providers":[\#(providers)]"#.utf8) }
         }
         json += Array(#"},"push":{"platforms":"#.utf8)
         let platforms = [("fcm", Push.fcmFile), ("apns", Push.apnsFile), ("web", Push.webSubject)]
