@@ -26,7 +26,7 @@ import Testing
         let lines = Array(repeating: "x", count: BlockedWords.mostLines)
         #expect(try !BlockedWords(lines.joined(separator: "\n")).isEmpty)
         for text in [
-            "a b c d e f g h i", "\u{200B}", (parts + ["☠"]).joined(separator: "\n"),
+            "a b c d e f g h i", "\u{2060}", (parts + ["☠"]).joined(separator: "\n"),
             (lines + ["x"]).joined(separator: "\n"),
         ] {
             #expect(throws: StartFailure.self) { try BlockedWords(text) }
