@@ -65,9 +65,9 @@ extension PresenceAccount {
         return try await signedIn("v1/sessions", members)
     }
 
-    /// Creates an account without an address and a password, and signs in. It lasts as long as this session: who signs out
-    /// cannot come back, unless ``upgrade(email:password:)`` was called. The server deletes guests who are not used for
-    /// 30 days (`accounts.guests.keepFor`).
+    /// Creates an account without an address and a password, and signs in. It lasts as long as this session: a guest who
+    /// signs out cannot come back, unless ``upgrade(email:password:)`` was called. The server deletes guests who are not
+    /// used for 30 days (`accounts.guests.keepFor`).
     ///
     /// - Parameter displayName: `Guest` by default.
     /// - Throws: reason `guestsOff` on a server without guests.

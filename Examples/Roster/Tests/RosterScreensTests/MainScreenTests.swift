@@ -46,7 +46,7 @@ struct MainScreenTests {
         let (screen, run) = shown()
         await until { screen.profile.displayName == "Ana" }
         #expect(await screen.enter("status busy In a meeting"))
-        await until { screen.lines[0].hasPrefix("ana (busy: In a meeting)") }
+        await until { screen.lines[0].hasPrefix("Ana (busy: In a meeting)") }
         #expect(await screen.enter("name Ana Silva"))
         let changes = server.requests("updateProfile").last?["changes"] as? [String: any Sendable]
         #expect(changes?.count == 1 && changes?["displayName"] as? String == "Ana Silva")
