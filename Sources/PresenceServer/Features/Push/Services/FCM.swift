@@ -32,6 +32,9 @@ struct FCM: PushSender {
 
     // MARK: The request
 
+    /// Seconds: FCM refuses a longer time than four weeks.
+    private static let mostLife: Int64 = 2_419_200
+
     /// A newer push of the same conversation takes the place of the one that the device shows. There is no key under which
     /// FCM itself would collapse what waits: it has four for a device, and people have more conversations.
     static func body(_ message: PushMessage, at time: Timestamp) -> [UInt8] {
@@ -39,7 +42,7 @@ struct FCM: PushSender {
         var android: [String: Any] = [
             "priority": message.urgency == .high ? "HIGH" : "NORMAL", "notification": shown,
         ]
-        if let life = message.life(at: time) { android["ttl"] = "\(life)s" }
+        if let life = message.life(at: time) { android["ttl"] = "\(min(life, mostLife))s" }
         // 10 is FCM's own default.
         let changed = APNs.headers(message).filter { $0 != (name: "apns-priority", value: "10") }
         let headers = Dictionary(uniqueKeysWithValues: changed.map { ($0.name, $0.value) })
