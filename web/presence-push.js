@@ -1,7 +1,7 @@
 // presence-push.js: pushes to this browser while no page of yours is open (RFC 8030). It gives each client `client.push`.
 import { PresenceClient, internals } from "./presence.js";
 
-const { ask, failure, userOf, withToken } = internals;
+const { ask, base64url, failure, userOf, withToken } = internals;
 const DEVICE = "/v1/me/devices/current";
 const clients = new WeakMap();
 
@@ -43,7 +43,7 @@ export class PresencePush {
     if (!active) await navigator.serviceWorker.ready;
     let subscription = await pushManager.getSubscription();
     // It is for another server, or for a key that was replaced since: no push would arrive.
-    if (subscription && encoded(subscription.options.applicationServerKey) !== key) {
+    if (subscription && base64url(subscription.options.applicationServerKey) !== key) {
       await subscription.unsubscribe();
       subscription = null;
     }
@@ -71,10 +71,6 @@ export class PresencePush {
     return withToken(give, (token) => ask(method, client.url + DEVICE, body, token));
   }
 }
-
-/** A key as servers write it: base64url. */
-const encoded = (key) =>
-  btoa(String.fromCharCode(...new Uint8Array(key))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 Object.defineProperty(PresenceClient.prototype, "push", {
   get() {

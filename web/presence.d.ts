@@ -251,6 +251,12 @@ export class PresenceAccount extends EventTarget {
   signIn(email: string, password: string): Promise<SignedIn>;
   /** @param code of a mail (`POST /v1/signin/mail`), or the token of its link. */
   signInByMail(email: string, code: string): Promise<SignedIn>;
+  /**
+   * Leaves this page for that of a provider (`signIn.providers` of `GET /v1/server`). The user comes back to `to`, a path of the
+   * server or an address in `accounts.returnURLs`, with `#code=…` for `finishSignIn` or with `#error=…`.
+   */
+  signInWith(provider: string, options?: { to?: string }): Promise<void>;
+  finishSignIn(code: string): Promise<SignedIn>;
   /** Works without a network too. `everywhere`: on all devices, which needs one. */
   signOut(options?: { everywhere?: boolean }): Promise<void>;
   /** Throws `unauthorized` when nobody is signed in (any more), `network` when the server cannot be asked. */

@@ -53,6 +53,7 @@ const ME = "/v1/me";
 const POST = "POST";
 const DELETE = "DELETE";
 const SESSIONS = "/v1/sessions";
+const VERIFIER = "presence signIn";
 const CURRENT = SESSIONS + "/current";
 const withoutSlash = (url) => url.replace(/\/+$/, "");
 const NOBODY = "unauthorized";
@@ -74,6 +75,9 @@ const now = () => Date.now();
 const emit = (target, name, detail) => target.dispatchEvent(new CustomEvent(name, { detail }));
 const onAbort = (signal, act) => signal?.addEventListener("abort", act);
 const random = () => crypto.getRandomValues(new Uint32Array(4)).join("-");
+/** Bytes as servers write them: base64url. */
+const base64url = (bytes) =>
+  btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
 
 const failure = (code, message = code, more) => new PresenceError({ code, message, ...more });
 const invalid = (message, field) => failure("validation_failed", message, { field });
@@ -1359,8 +1363,8 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
 
 /** Shared with presence-messages.js. It may change with any version. */
 export const internals = {
-  Changes, IDLE, OWNER, ask, clearHistory, encode, failure, got, historyOf, isUp, lead, locks, problem, queueOf, random, stored, toJSON, transact,
-  upload, userOf, wellFormed, withToken,
+  Changes, IDLE, OWNER, ask, base64url, clearHistory, encode, failure, got, historyOf, isUp, lead, locks, problem, queueOf, random, stored,
+  toJSON, transact, upload, userOf, wellFormed, withToken,
 };
 
 export class PresenceAccount extends EventTarget {
@@ -1415,6 +1419,22 @@ export class PresenceAccount extends EventTarget {
 
   signInByMail(email, mailCode) {
     return this.#enter(SESSIONS, { email, mailCode });
+  }
+
+  /** Leaves this page for the provider's. It comes back to `to`, with `#code=…` or `#error=…`. */
+  async signInWith(provider, { to = location.pathname } = {}) {
+    // The code works in this tab alone: no link of others signs a user in to their account.
+    const verifier = (sessionStorage[VERIFIER] = random());
+    const challenge = base64url(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(verifier)));
+    location.assign(`${this.#url}/v1/signin/${encode(provider)}?${new URLSearchParams({ return: to, challenge })}`);
+  }
+
+  /** Ends what `signInWith` began. */
+  async finishSignIn(code) {
+    const verifier = sessionStorage[VERIFIER];
+    delete sessionStorage[VERIFIER];
+    if (!verifier) throw failure("unauthorized", "this tab has not begun a sign-in");
+    return this.#enter(SESSIONS, { code, verifier });
   }
 
   /** Works without a network too: this browser forgets at once, the server is informed later. */

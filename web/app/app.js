@@ -43,18 +43,26 @@ class App extends HTMLElement {
   #last = location.hash;
   /** The link that a signed-out user opened; it is followed after the sign-in. */
   #invited;
+  /** A provider's answer. */
+  #granted;
   #unread = 0;
   #title = "";
 
   connectedCallback() {
-    this.#takeMailToken();
+    this.#takeSecrets();
     this.replaceChildren(this.#banner, h("main", {}, this.#side, this.#detail));
     addEventListener("hashchange", () => this.#follow());
     this.#run();
   }
 
-  #takeMailToken() {
+  /** From the address: a mail's token, or a provider's answer. */
+  #takeSecrets() {
     const parts = new URLSearchParams(location.hash.slice(1));
+    if (location.pathname === "/app" && (parts.has("code") || parts.has("error"))) {
+      this.#granted = { code: parts.get("code"), error: parts.get("error") };
+      history.replaceState(null, "", "/app");
+      return;
+    }
     const token = /^[\w-]+$/.exec(parts.get("token") ?? "")?.[0];
     if (!token || !MAILS[location.pathname]) return;
     this.mailToken = token;
@@ -169,6 +177,12 @@ class App extends HTMLElement {
     this.#notice = notice;
   }
 
+  takeGrant() {
+    const granted = this.#granted;
+    this.#granted = undefined;
+    return granted;
+  }
+
   takeNotice() {
     const notice = this.#notice;
     this.#notice = "";
@@ -190,7 +204,7 @@ class App extends HTMLElement {
       history.replaceState(null, "", wanted);
     }
     // The link of another mail, opened where that of one before is.
-    this.#takeMailToken();
+    this.#takeSecrets();
     this.#route();
   }
 
@@ -207,7 +221,7 @@ class App extends HTMLElement {
     const mail = MAILS[location.pathname];
     const isReady = state?.account?.setupCompleted;
     if (mail && (mail === "verify-screen" || this.mailToken)) this.#show(undefined, mail);
-    else if (!state) this.#show(undefined, OUTSIDE[place] ?? "sign-in-screen");
+    else if (!state) this.#show(undefined, this.#granted ? "granted-screen" : OUTSIDE[place] ?? "sign-in-screen");
     else if (!isReady) this.#show(undefined, "setup-screen");
     else {
       if (!INSIDE[place]) place = "/chats";

@@ -63,8 +63,18 @@ const card = (title, ...content) => [h("div", { class: "outside" },
     h("div", { class: "scene" }, h("span", {}, "Are you there?"), h("span", {}, "Just came online 👋"), h("span", {}, "On my way"))),
   h("section", { class: "card narrow" }, h("h1", { class: "title", tabindex: "-1" }, title), ...content))];
 
+const GRANT_PROBLEMS = {
+  access_denied: "You have cancelled the sign-in.",
+  email_taken: "Your email address already has an account, which has not confirmed it. We have sent you a code: open the link of that email.",
+  network: "Network error. Please check your connection.",
+  provider_unavailable: "The provider cannot be reached now. Please try again later.",
+  banned: "This account is banned.",
+};
+
 class SignIn extends Screen {
   render() {
+    const providers = h("div", { class: "providers" });
+    this.#showProviders(providers);
     const email = field("Email or username", { name: "email", autocomplete: "username", required: true, autocapitalize: "none" });
     const password = passwordField("Password", "current-password");
     const send = async (fail) => {
@@ -75,9 +85,36 @@ class SignIn extends Screen {
     const invited = this.app.isInvited && "Sign in to talk to the person who has sent you this link.";
     const notice = h("p", { class: "good", role: "status" }, this.app.takeNotice() || invited || "");
     return card(
-      "Sign in", notice, form({ email, password }, "Sign in", send, { busyText: "Signing in…" }),
+      "Sign in", notice, form({ email, password }, "Sign in", send, { busyText: "Signing in…" }), providers,
       h("p", {}, link("Forgot your password?", "/forgot")), h("p", {}, "No account yet? ", link("Sign up", "/sign-up")),
     );
+  }
+
+  async #showProviders(row) {
+    const server = await (await fetch("/v1/server")).json();
+    for (const { name, button: text, browser } of server.signIn?.providers ?? []) {
+      if (browser) row.append(button(text, { class: "plain", onclick: () => this.app.account.signInWith(name, { to: "/app" }) }));
+    }
+  }
+}
+
+/** Ends a sign-in at a provider's page. */
+class Granted extends Screen {
+  render() {
+    const said = h("p", { role: "status" }, "Signing in…");
+    this.#finish(this.app.takeGrant() ?? {}, said);
+    return card("Sign in", said, h("p", {}, link("Sign in another way", "/sign-in")));
+  }
+
+  async #finish({ code, error }, said) {
+    let problem = error;
+    try {
+      if (code) return await this.app.account.finishSignIn(code);
+    } catch (failure) {
+      problem = failure.reason ?? failure.code;
+    }
+    said.className = "bad";
+    said.textContent = GRANT_PROBLEMS[problem] ?? "The sign-in did not work. Please try again.";
   }
 }
 
@@ -186,6 +223,7 @@ class SignInByLink extends Screen {
 
 customElements.define("link-screen", SignInByLink);
 customElements.define("sign-in-screen", SignIn);
+customElements.define("granted-screen", Granted);
 customElements.define("sign-up-screen", SignUp);
 customElements.define("forgot-screen", Forgot);
 customElements.define("reset-screen", Reset);

@@ -8,7 +8,7 @@ import json
 import secrets
 import threading
 import time
-from urllib.parse import parse_qsl, urlsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit
 
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec, padding, rsa
@@ -57,13 +57,13 @@ class Key:
 
 class Provider:
     """A provider on a port of its own. `delay` is how long it waits before each answer, in seconds; `broken` is a status that it
-    answers instead. `asked` counts the requests for each path."""
+    answers instead. `asked` counts the requests for each path. `person` consents at once in a browser: `authorize`'s arguments."""
 
     CLIENT, SECRET = "app-1", "secret-of-app-1"
 
     def __init__(self, issuer_path="", cache=None):
         self.keys, self.asked, self.delay, self.broken, self.cache = [Key()], {}, 0, None, cache
-        self.configuration, self.granted = {}, {}
+        self.configuration, self.granted, self.person = {}, {}, None
         self.is_secret = lambda secret: secret == self.SECRET
         self.gate = threading.Event()
         self.gate.set()
@@ -111,6 +111,10 @@ class Provider:
             return self.send(request, {
                 "issuer": self.issuer, "jwks_uri": f"{self.base}/keys", "token_endpoint": f"{self.base}/token",
                 "authorization_endpoint": f"{self.base}/authorize"} | self.configuration)
+        if path.startswith("/authorize?") and self.person:
+            fields = self.authorize(self.base + path, **self.person)
+            target = dict(parse_qsl(urlsplit(path).query))["redirect_uri"] + "?" + urlencode(fields)
+            return self.send(request, b"", 302, Location=target)
         if path == "/token":
             return self.trade(request, dict(parse_qsl(body.decode(), strict_parsing=True)))
         if path == "/keys":
@@ -136,10 +140,12 @@ class Provider:
             return self.send(request, {"error": "invalid_grant"}, 400)
         return self.send(request, {"access_token": "x", "token_type": "Bearer", "id_token": token})
 
-    def send(self, request, value, status=200):
+    def send(self, request, value, status=200, **headers):
         body = value if isinstance(value, bytes) else json.dumps(value).encode()
         request.send_response(status)
         request.send_header("Content-Type", "application/json")
+        for name, value in headers.items():
+            request.send_header(name, value)
         if self.cache:
             request.send_header("Cache-Control", self.cache)
         request.send_header("Content-Length", str(len(body)))

@@ -76,7 +76,7 @@ extension Accounts {
         let key = codeKey(code, addresses)
         let kept = try await shard.run("GETDEL", key, changes: true).string
         guard let kept, let ticket = try? JSONDecoder().decode(SignInTicket.self, from: Data(kept.utf8)),
-            ticket.challenge.map({ SignInState.isSame($0, SignInState.challenge(of: verifier ?? "")) }) ?? true
+            ticket.isBound(to: verifier)
         else {
             countFailure(of: call.address)
             throw Refusal(
@@ -182,11 +182,17 @@ struct SignInTicket: Codable {
     private let email: String?
     private let isEmailVerified: Bool
     private let displayName: String?
-    let challenge: String?
+    private let challenge: String?
 
     init(_ identity: Identity, challenge: String?) {
         (provider, digest, email) = (identity.provider, identity.digest, identity.email?.text)
         (isEmailVerified, displayName, self.challenge) = (identity.isEmailVerified, identity.displayName, challenge)
+    }
+
+    /// A page that sends a verifier has sent a challenge, so a code without one is of another page.
+    func isBound(to verifier: String?) -> Bool {
+        guard let challenge, let verifier else { return challenge == nil && verifier == nil }
+        return SignInState.isSame(challenge, SignInState.challenge(of: verifier))
     }
 
     var identity: Identity {
