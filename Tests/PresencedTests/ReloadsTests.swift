@@ -39,7 +39,7 @@ struct ReloadsTests {
         let first = await next.next()
         #expect(first == .keys)
         // The reload in progress may have read its files already.
-        for _ in 0..<3 { await reloads.want(.changedKeys, .keys, .certificate) }
+        for _ in 0..<3 { await reloads.want(.files, .changedKeys, .keys, .certificate) }
         await files.resume()
         for kind in Reloads.Kind.allCases {
             let read = await next.next()

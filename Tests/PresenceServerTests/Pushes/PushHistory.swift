@@ -185,9 +185,12 @@ final class PushHistory: DrawnHistory {
         run(
             .send, talk, isOffered: isOffered,
             {
-                [$0.log($1), $0.changes($1), $0.prints($1), $0.aging, $0.attachments($1), $0.attachmentsDue]
+                [
+                    $0.log($1), $0.changes($1), $0.prints($1), $0.aging, $0.attachments($1), $0.attachmentsDue,
+                    $0.key(.verdict, Identifier("none")!),
+                ]
             },
-            ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0", "0", "87381"])
+            ["ana", "m\(seq)", "\"\(talk):\(seq)\"", "", "", "1000", "0", "0", "87381", "0", ""])
     }
 
     func delete(_ seq: Int, _ talk: String, isOffered: Bool = true) {
