@@ -187,7 +187,7 @@ async def test_a_denied_sign_in_returns_to_the_page(accounts, provider):
 
 @pytest.mark.parametrize("address", [
     "https://evil.example.org", "//evil.example.org", "/\\evil.example.org", "\\\\evil.example.org", "app", "", "javascript:x",
-    OUTSIDE + "/more", OUTSIDE + "#x", "/app#code=x", "/app\r\nSet-Cookie: x", "/" + "a" * 512, " /app", "/\tapp"])
+    OUTSIDE + "/more", OUTSIDE + "#x", "/app#code=x", "/app\r\nSet-Cookie: x", "/" + "a" * 512, " /app", "/\tapp", "/v1/signin/twin?return=/app"])
 async def test_browsers_return_to_no_other_address(accounts, address):
     answer = await Browser(accounts).get("/v1/signin/test?" + urllib.parse.urlencode({"return": address}))
     refused(answer, 400, "bad_request", field="return")

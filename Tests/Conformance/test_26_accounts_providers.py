@@ -263,6 +263,24 @@ async def test_a_proof_of_the_address_ends_identities_of_before(accounts, provid
     assert (await come(accounts, token)).user != trap.user
 
 
+async def test_an_added_identity_is_mailed_and_a_reset_ends_it(accounts, provider):
+    """A stolen access token must not become a way in that stays, nor delete the account."""
+    email, token = accounts.address(), provider.token("thief")
+    ana = await accounts.sign_up(email)
+    assert (await accounts.post("/v1/emails/verify", token=await accounts.mail(email, 1, "verify"))).status == 204
+    body = {"provider": "test", "idToken": token}
+    assert (await ana.call("POST", "/v1/me/identities", body)).status == 200
+    told = "Subject: A new way to sign in\r\n"
+    await eventually(lambda: [mail for mail in accounts.mails(email) if told in mail], "a mail tells of it")
+    refused(await ana.call("DELETE", "/v1/me", body), 400, "bad_request")
+    lines = (await accounts.api.request("GET", "/v1/me/export", token=ana.access)).body
+    assert b'{"type":"identities","identities":[{"provider":"test","linkedAt":' in lines
+    assert (await accounts.post("/v1/passwords/forgot", email=email)).status == 202
+    reset = await accounts.mail(email, 1, "reset")
+    assert (await accounts.post("/v1/passwords/reset", token=reset, password="another password")).status == 204
+    assert (await come(accounts, token)).user != ana.user
+
+
 async def test_identities_are_added_and_taken_away(accounts, provider, other):
     ana = await accounts.sign_up()
     token = provider.token("added", "added@example.org", nonce=NONCE)

@@ -171,6 +171,8 @@ async def test_accounts_cannot_sign_in_refresh_or_call_and_keep_their_devices(se
     for answer in (await accounts.sign_in(eve.email), await accounts.refresh(eve.tokens["refreshToken"]),
                    await eve.call("GET", "/v1/me"), await eve.call("DELETE", "/v1/me", {"password": PASSWORD})):
         assert refused(answer, 403, "banned", REASON)["until"] == until
+    code, _ = await accounts.code(eve.email)
+    assert refused(await accounts.post("/v1/sessions", email=eve.email, mailCode=code), 403, "banned", REASON)["until"] == until
     # A guess learns nothing.
     refused(await accounts.sign_in(eve.email, "wrong password"), 401, "unauthorized", "invalid_credentials")
     await unban(room, eve.user)

@@ -123,6 +123,8 @@ final class PersonalData: Feature {
         if let accounts = shard.feature(Accounts.self), accounts.isOn {
             let reply = try await shard.run(.account(of: user, in: shard.partitions), changes: false)
             if reply.word == "OK", let account = reply[0].bytes { try await lines.add("account", account) }
+            let identities = LinkedIdentity.all(in: reply[4].string ?? "").map(\.json).joined(separator: ",")
+            if !identities.isEmpty { try await lines.add("identities", Array("[\(identities)]".utf8)) }
             try await lines.add("sessions", try await accounts.devices(of: user, current: nil))
         }
         let found: FoundPerson

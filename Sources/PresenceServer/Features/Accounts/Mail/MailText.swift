@@ -96,6 +96,18 @@ enum MailText {
             """)
     }
 
+    static func identityAdded(_ email: EmailAddress, by provider: String, _ accounts: Accounts) -> Mail {
+        accounts.makeMail(
+            to: email, subject: "A new way to sign in",
+            """
+            Hello,
+
+            from now on, signing in with \(provider) opens your account. If this was not you, reset your password now: this
+            signs out all devices, and takes this way to sign in away.
+
+            """)
+    }
+
     static func passwordChanged(_ email: EmailAddress, _ accounts: Accounts) -> Mail {
         accounts.makeMail(
             to: email, subject: "Your password was changed",

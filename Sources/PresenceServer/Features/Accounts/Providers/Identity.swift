@@ -12,6 +12,8 @@ struct Identity {
     let isEmailVerified: Bool
     /// `nil` if the provider names none that can be a display name.
     let displayName: String?
+    /// The mail to the account's address when the identity is linked.
+    var notice = ""
 
     init(_ claims: IdentityClaims, by provider: Provider, _ addresses: AddressPartitions) {
         self.provider = provider.name

@@ -108,13 +108,14 @@ final class IdentityChange {
     private func add(_ identity: Identity, _ number: String, to user: UserID) -> IntentStep {
         let keys = shard.partitions.keys(of: user)
         let call = ScriptCall(
-            .addIdentity, in: keys, ["user": keys.user(user), "guests": keys.guests],
+            .addIdentity, in: keys, ["user": keys.user(user), "guests": keys.guests, "mail": keys.mail],
             [
                 "user": user, "identity": identity.digest, "number": number, "provider": identity.provider,
-                "email": identity.emailArgument,
+                "email": identity.emailArgument, "text": identity.notice,
             ])
         return IntentStep(call, about: user) { [unowned self] reply in
             if reply.word == "OK" {
+                shard.feature(Accounts.self)?.mail.deliver(keys)
                 return .answer(Self.word("OK"), then: end(user, number, "OK"))
             }
             guard let number = Int64(number) else { return .damaged }

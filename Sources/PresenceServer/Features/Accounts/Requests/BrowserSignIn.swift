@@ -100,6 +100,7 @@ extension Accounts {
         }
         guard fields["error"] == nil, let granted = fields["code"], !granted.isEmpty, let endpoint = documents.token
         else { throw IdentityRefusal.token(.malformed).refusal }
+        try chargeTry(call, "too many sign-ins were tried from this address: this one was not checked")
         let token = try await directory.trade(
             granted, state, at: endpoint, provider, callback: callback(provider), on: shard)
         let claims = try await verify(call, token, of: provider, nonce: state.nonce)
@@ -128,6 +129,8 @@ extension Accounts {
         guard address.utf8.count <= 512, address.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             !address.contains("#"), !address.contains("\\")
         else { return false }
+        // A call of the interface could redirect to another provider, with the code behind the #.
+        guard !address.hasPrefix("/v1/") else { return false }
         return address.hasPrefix("/") && !address.hasPrefix("//")
             || shard.configuration[Accounts.returnURLs].contains(address)
     }

@@ -8,7 +8,11 @@ extension Accounts {
     func addIdentity(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let name = try call.body { (body) throws(DecodingFailure) in try body.text("provider") }
         let user = try call.owner()
-        let identity = try await verifiedIdentity(in: call, by: name)
+        var identity = try await verifiedIdentity(in: call, by: name)
+        let email = try await shard.run("HGET", shard.partitions.keys(of: user).user(user), "email").string
+        if let email = email.flatMap({ EmailAddress($0) }) {
+            identity.notice = MailText.identityAdded(email, by: name, self).encoded
+        }
         let reply = try await identityChange.link(identity, to: user, with: nil, by: call.writer)
         switch reply.word {
         case "OK", "HELD": break
@@ -33,10 +37,13 @@ extension Accounts {
         return .done
     }
 
-    /// Deletes the caller's account if the token is one of its identities: it may have no password.
+    /// Deletes the caller's account if it has no password, and the token is one of its identities.
     func deleteIdentified(_ call: HTTPCall, erases: Bool) async throws(Refusal) -> HTTPResponse {
         let name = try call.body { (body) throws(DecodingFailure) in try body.text("provider") }
         let user = try call.owner()
+        guard try await shard.run("HEXISTS", shard.partitions.keys(of: user).user(user), "password").int == 0 else {
+            throw Refusal(DecodingFailure.missing("password"))
+        }
         let identity = try await verifiedIdentity(in: call, by: name)
         guard let claim = try await claim(on: identity), claim.user == user,
             try await shard.run(.holds(claim, identity: identity.digest, in: shard.partitions)).word == "HELD"

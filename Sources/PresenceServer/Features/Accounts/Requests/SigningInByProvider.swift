@@ -93,6 +93,8 @@ extension Accounts {
                 let words = try await shard.run("HMGET", keys.user(owner), "verified", "disabled").array ?? []
                 guard words.count == 2, words[1].isNull else { throw IdentityRefusal.disabled.refusal }
                 guard !words[0].isNull else { return proof(of: email) }
+                var identity = identity
+                identity.notice = MailText.identityAdded(email, by: identity.provider, self).encoded
                 let reply = try await identityChange.link(identity, to: owner, with: email, by: nil)
                 if reply.word == "FULL" { throw IdentityRefusal.tooMany.refusal }
                 continue

@@ -1,7 +1,7 @@
 -- uses: account-lib
 -- Gives the account the claimed identity, unless the wish is over. A guest is no guest any more.
--- keys: user, guests
--- args: user, identity, number, provider, email that the provider names or -
+-- keys: user, guests, mail
+-- args: user, identity, number, provider, email that the provider names or -, text of a mail that tells of it or ''
 -- replies: OK also if that was done before | OVER and the claim is to be given up | FENCED
 for linked, claimed in eachIdentity(userKey) do
     if linked == identity and claimed == number then return { 'OK' } end
@@ -16,4 +16,5 @@ putIdentity(userKey, identity, number, provider, email)
 redis.call('HDEL', userKey, 'identityWanted', 'guest')
 redis.call('ZREM', guestsKey, user)
 accountChanged(user, userKey)
+if text ~= '' then redis.call('RPUSH', mailKey, text) end
 return { 'OK' }

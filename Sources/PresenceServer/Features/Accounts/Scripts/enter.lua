@@ -4,9 +4,11 @@
 -- keys: unfinished, user, grants
 -- args: user, address, grant, secret its key (hex), kind, name (encoded), idle ms after which an unused device is forgotten,
 --       most devices, identityIntent that gives up identities
--- replies: OK(account, version) | CHANGED if the account is disabled or has another address | FENCED
-local held = redis.call('HMGET', userKey, 'email', 'disabled', 'verified')
+-- replies: OK(account, version) | CHANGED if the account is disabled or has another address | BANNED(until, reason) | FENCED
+local held = redis.call('HMGET', userKey, 'email', 'disabled', 'verified', 'ban')
 if held[1] ~= address or held[2] then return { 'CHANGED' } end
+local ban = banned(held[4])
+if ban then return ban end
 if not held[3] then
     redis.call('HDEL', userKey, 'password', 'reset')
     dropChange(userKey)

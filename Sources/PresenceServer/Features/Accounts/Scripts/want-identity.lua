@@ -4,10 +4,12 @@
 -- keys: unfinished, user
 -- args: intent, identity, address that the account must have verified or '' for the user's own request, lifetime of the wish, most
 --       identities of an account
--- replies: OK(number) | HELD if the account has it | NONE | CHANGED | FULL | FENCED
-local held = redis.call('HMGET', userKey, 'version', 'email', 'verified', 'disabled', 'identityNumber')
+-- replies: OK(number) | HELD if the account has it | NONE | CHANGED | FULL | BANNED(until, reason) | FENCED
+local held = redis.call('HMGET', userKey, 'version', 'email', 'verified', 'disabled', 'identityNumber', 'ban')
 if not held[1] then return { 'NONE' } end
 if address ~= '' and (held[2] ~= address or not held[3]) or held[4] then return { 'CHANGED' } end -- mutation: links-by-verified-only
+local ban = banned(held[6])
+if ban then return ban end
 local count = 0
 for linked in eachIdentity(userKey) do
     if linked == identity then return { 'HELD' } end
