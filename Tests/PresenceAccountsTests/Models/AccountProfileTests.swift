@@ -58,6 +58,7 @@ import Testing
 
     @Test func `a setup that cannot be stored shows an error, and can be retried`() async {
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
+        await connected()
         server.fail("PATCH /v1/me", with: PresenceError(.unavailable))
         await model.saveProfile()
         #expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
