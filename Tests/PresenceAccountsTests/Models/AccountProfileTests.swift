@@ -79,9 +79,8 @@ import Testing
         await connected()
         server.delay = .seconds(3)
         let upload = Task { await model.photo?.upload(Self.picture) }
-        await server.clock.sleepers()
-        server.delay = nil
         await until { model.photo?.progressText == "Uploading... 50%" }
+        server.delay = nil
         #expect(!model.canContinue)
         await model.skipSetup()
         await upload.value

@@ -36,6 +36,8 @@ import Testing
         server.clock.advance(by: .seconds(1))
         await upload.value
         server.delay = nil
+        // The notice of typing may have come after the advance.
+        server.clock.advance(by: .seconds(1))
         #expect(files.items[0].attachment?.type == .image && files.items[0].progressText == nil && model.canSend)
         await model.send()
         #expect(files.items.isEmpty && model.text.isEmpty && !model.canSend)
