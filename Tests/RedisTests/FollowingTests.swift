@@ -151,8 +151,10 @@ struct FollowingTests {
             #expect(await listener.lossReason().hasSuffix("no channel was confirmed within 100 ms"))
             server.resume()
             await listener.subscribed()
-            let receivers = try server.admin().command("PUBLISH", "x", "1").int
-            #expect(receivers == 1)
+            // Redis may still have the connection that was given up.
+            while try server.admin().command("PUBLISH", "x", "1").int != 1 {
+                try await Task.sleep(for: .milliseconds(10))
+            }
         }
     }
 }
