@@ -274,7 +274,7 @@ async def test_an_added_identity_is_mailed_and_a_reset_ends_it(accounts, provide
     await eventually(lambda: [mail for mail in accounts.mails(email) if told in mail], "a mail tells of it")
     refused(await ana.call("DELETE", "/v1/me", body), 400, "bad_request")
     lines = (await accounts.api.request("GET", "/v1/me/export", token=ana.access)).body
-    assert b'{"type":"identities","identities":[{"provider":"test","linkedAt":' in lines
+    assert '{"type":"identities","identities":[{"provider":"test","linkedAt":' in lines
     assert (await accounts.post("/v1/passwords/forgot", email=email)).status == 202
     reset = await accounts.mail(email, 1, "reset")
     assert (await accounts.post("/v1/passwords/reset", token=reset, password="another password")).status == 204

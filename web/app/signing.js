@@ -91,8 +91,9 @@ class SignIn extends Screen {
   }
 
   async #showProviders(row) {
-    const server = await (await fetch("/v1/server")).json();
-    for (const { name, button: text, browser } of server.signIn?.providers ?? []) {
+    // Without a network there is nothing to sign in to.
+    const server = await fetch("/v1/server").then((response) => response.json()).catch(() => null);
+    for (const { name, button: text, browser } of server?.signIn?.providers ?? []) {
       if (browser) row.append(button(text, { class: "plain", onclick: () => this.app.account.signInWith(name, { to: "/app" }) }));
     }
   }
