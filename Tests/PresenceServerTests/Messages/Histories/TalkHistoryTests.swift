@@ -72,7 +72,8 @@ import Testing
         ScriptMistake(
             name: "the pending departures of a deleted account are dropped at once", at: "departs-at-once",
             becomes: "redis.call('SREM', unfinishedKey, intent) for conversation, state in each() do",
-            faults: ["the account of dee is closed, and has"], seed: 3),
+            faults: ["the account of dee is closed, and has", "dee is pushed for the group, which they had left"],
+            seed: 11),
         ScriptMistake(
             name: "a user's pushes stay when they leave", at: "pushed-for",
             faults: ["is to be pushed for the group"], seed: 25),
