@@ -85,7 +85,7 @@ import Testing
             _ = requests.next()
             return .silence
         }
-        let account = account(at: server.url, kept: Bench.kept, timeout: .milliseconds(300))
+        let account = account(at: server.url, kept: Bench.kept, timeout: .seconds(2))
         let error = await #expect(throws: PresenceError.self) { try await account.refresh() }
         #expect(error?.code == .connectionLost)
         #expect(requests.count == 1)
