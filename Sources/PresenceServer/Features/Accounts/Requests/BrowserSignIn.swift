@@ -101,8 +101,15 @@ extension Accounts {
         guard fields["error"] == nil, let granted = fields["code"], !granted.isEmpty, let endpoint = documents.token
         else { throw IdentityRefusal.token(.malformed).refusal }
         try chargeTry(call, "too many sign-ins were tried from this address: this one was not checked")
-        let token = try await directory.trade(
-            granted, state, at: endpoint, provider, callback: callback(provider), on: shard)
+        let token: String
+        do throws(Refusal) {
+            token = try await directory.trade(
+                granted, state, at: endpoint, provider, callback: callback(provider), on: shard)
+        } catch {
+            // A provider that is out of reach is not the caller's failure.
+            if error.status != 401 { tries.refund(1, to: call.address) }
+            throw error
+        }
         let claims = try await verify(call, token, of: provider, nonce: state.nonce)
         let ticket = SignInTicket(Identity(claims, by: provider, addresses), challenge: state.challenge)
         let code = SignInState.random()

@@ -7,7 +7,7 @@ for linked, claimed in eachIdentity(userKey) do
     if linked == identity and claimed == number then return { 'OK' } end
 end
 local wanted, wish, limit = string.match(redis.call('HGET', userKey, 'identityWanted') or '', '^(%x+) (%d+) (%d+)$')
-if wanted ~= identity or wish ~= number then return { 'OVER' } end -- mutation: wish-for-the-identity
+if wanted ~= identity or wish ~= number then return { 'OVER' } end
 if tonumber(limit) <= now then
     dropIdentityWish(userKey)
     return { 'OVER' }

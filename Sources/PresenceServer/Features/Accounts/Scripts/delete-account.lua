@@ -36,7 +36,7 @@ local isHere = held[1] and redis.call('HGET', emailsKey, held[1]) == user .. ' '
 dropChange(userKey)
 if held[1] and not isHere then giveUp(userKey, number, held[1]) end
 enlist(directoryKey, user, membersOf(redis.call('HGET', userKey, 'profile') or ''), {})
-dropIdentities(userKey, '', unfinishedKey, identityIntent) -- mutation: deleted-identities-are-free
+dropIdentities(userKey, '', unfinishedKey, identityIntent)
 local releasing, identities = unpack(redis.call('HMGET', userKey, 'emailReleasing', 'identityReleasing'))
 redis.call('DEL', userKey, sessionsKey, grantsKey, contactsKey, blocksKey, creationsKey, historyKey, notificationsKey,
     notificationMarksKey, devicesKey, pushedKey)

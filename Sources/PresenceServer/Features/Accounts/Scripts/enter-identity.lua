@@ -9,7 +9,7 @@ local isHeld = false
 for linked, claimed in eachIdentity(userKey) do
     if linked == identity and claimed == number then isHeld = true end
 end
-if not isHeld then return { 'STALE' } end -- mutation: identity-is-held
+if not isHeld then return { 'STALE' } end
 local held = redis.call('HMGET', userKey, 'disabled', 'ban', 'email')
 if held[1] then return { 'CHANGED' } end
 local ban = banned(held[2])

@@ -12,7 +12,7 @@ if ban then return ban end
 if not held[3] then
     redis.call('HDEL', userKey, 'password', 'reset')
     dropChange(userKey)
-    dropIdentities(userKey, '', unfinishedKey, identityIntent) -- mutation: proof-ends-identities
+    dropIdentities(userKey, '', unfinishedKey, identityIntent)
     signOutOthers(user, grantsKey, '')
     verifyAddress(user, userKey)
 end

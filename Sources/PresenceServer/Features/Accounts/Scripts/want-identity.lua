@@ -7,7 +7,7 @@
 -- replies: OK(number) | HELD if the account has it | NONE | CHANGED | FULL | BANNED(until, reason) | FENCED
 local held = redis.call('HMGET', userKey, 'version', 'email', 'verified', 'disabled', 'identityNumber', 'ban')
 if not held[1] then return { 'NONE' } end
-if address ~= '' and (held[2] ~= address or not held[3]) or held[4] then return { 'CHANGED' } end -- mutation: links-by-verified-only
+if address ~= '' and (held[2] ~= address or not held[3]) or held[4] then return { 'CHANGED' } end
 local ban = banned(held[6])
 if ban then return ban end
 local count = 0
