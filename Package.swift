@@ -147,7 +147,8 @@ let package = Package(
             ],
             // CAssets embeds them.
             exclude: [
-                "Features/Accounts/Scripts",
+                "Features/Accounts/Scripts", "Features/Accounts/Guests/Scripts",
+                "Features/Accounts/Identities/Scripts", "Features/Accounts/MailCodes/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
                 "Features/Attachments/Scripts",

@@ -295,67 +295,67 @@ static const unsigned char want_email_bytes[] = {
 ASSET(want_email)
 
 static const unsigned char unused_guests_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/unused-guests.lua"
+#embed "../PresenceServer/Features/Accounts/Guests/Scripts/unused-guests.lua"
 };
 ASSET(unused_guests)
 
 static const unsigned char ask_mail_code_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/ask-mail-code.lua"
+#embed "../PresenceServer/Features/Accounts/MailCodes/Scripts/ask-mail-code.lua"
 };
 ASSET(ask_mail_code)
 
 static const unsigned char use_mail_code_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/use-mail-code.lua"
+#embed "../PresenceServer/Features/Accounts/MailCodes/Scripts/use-mail-code.lua"
 };
 ASSET(use_mail_code)
 
 static const unsigned char enter_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/enter.lua"
+#embed "../PresenceServer/Features/Accounts/MailCodes/Scripts/enter.lua"
 };
 ASSET(enter)
 
 static const unsigned char add_identity_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/add-identity.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/add-identity.lua"
 };
 ASSET(add_identity)
 
 static const unsigned char drop_identities_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/drop-identities.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/drop-identities.lua"
 };
 ASSET(drop_identities)
 
 static const unsigned char end_identity_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/end-identity.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/end-identity.lua"
 };
 ASSET(end_identity)
 
 static const unsigned char enter_identity_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/enter-identity.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/enter-identity.lua"
 };
 ASSET(enter_identity)
 
 static const unsigned char holds_identity_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/holds-identity.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/holds-identity.lua"
 };
 ASSET(holds_identity)
 
 static const unsigned char identity_state_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/identity-state.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/identity-state.lua"
 };
 ASSET(identity_state)
 
 static const unsigned char sign_up_identity_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/sign-up-identity.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/sign-up-identity.lua"
 };
 ASSET(sign_up_identity)
 
 static const unsigned char want_identity_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/want-identity.lua"
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/want-identity.lua"
 };
 ASSET(want_identity)
 
 static const unsigned char want_upgrade_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/want-upgrade.lua"
+#embed "../PresenceServer/Features/Accounts/Guests/Scripts/want-upgrade.lua"
 };
 ASSET(want_upgrade)
 

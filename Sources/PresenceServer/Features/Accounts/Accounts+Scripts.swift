@@ -4,12 +4,12 @@ import PresenceCore
 /// The scripts of this folder's feature.
 extension Script {
     private static let guessLibrary = ScriptLibrary(asset_guess_lib())
-    private static let accountLibrary = ScriptLibrary(asset_account_lib())
+    static let accountLibrary = ScriptLibrary(asset_account_lib())
     /// The library of scripts that change accounts and profiles.
     static let fullLibrary = profileLibrary + accountLibrary
 
     /// A script that changes an account.
-    private static func change(
+    static func change(
         _ name: String, _ file: asset, _ library: ScriptLibrary = accountLibrary
     ) -> Script {
         Script(name, file, library: library, isAcknowledged: true)
@@ -40,26 +40,12 @@ extension Script {
     static let tellExisting = change("tell-existing", asset_tell_existing())
     static let verifyEmail = change("verify-email", asset_verify_email())
     static let wantEmail = change("want-email", asset_want_email())
-    static let unusedGuests = Script("unused-guests", asset_unused_guests())
-    static let askMailCode = change("ask-mail-code", asset_ask_mail_code())
-    static let useMailCode = change("use-mail-code", asset_use_mail_code())
-    static let enter = change("enter", asset_enter())
-    static let wantUpgrade = change("want-upgrade", asset_want_upgrade())
-    static let wantIdentity = change("want-identity", asset_want_identity())
-    static let addIdentity = change("add-identity", asset_add_identity())
-    static let holdsIdentity = change("holds-identity", asset_holds_identity())
-    static let identityState = change("identity-state", asset_identity_state())
-    static let endIdentity = change("end-identity", asset_end_identity())
-    static let dropIdentities = change("drop-identities", asset_drop_identities())
-    static let enterIdentity = change("enter-identity", asset_enter_identity())
-    static let signUpIdentity = change("sign-up-identity", asset_sign_up_identity(), fullLibrary)
 
-    static let accounts: [Script] = [
-        .signUp, .guess, .takeBackGuess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
-        .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
-        .resetPassword, .setPassword, .settleMail, .switchEmail, .takeClaim, .takeMail, .tellExisting, .verifyEmail,
-        .wantEmail, .unusedGuests, .wantUpgrade, .askMailCode, .useMailCode, .enter,
-        .wantIdentity, .addIdentity, .holdsIdentity, .identityState, .endIdentity, .dropIdentities, .enterIdentity,
-        .signUpIdentity,
-    ]
+    static let accounts: [Script] =
+        [
+            .signUp, .guess, .takeBackGuess, .signIn, .refreshGrant, .signOut, .account, .changeAccount,
+            .askEmail, .deleteAccount, .disableAccount, .emailState, .endEmail, .forgot, .holdsClaim, .releaseClaim,
+            .resetPassword, .setPassword, .settleMail, .switchEmail, .takeClaim, .takeMail, .tellExisting, .verifyEmail,
+            .wantEmail,
+        ] + guests + mailCodes + identities
 }
