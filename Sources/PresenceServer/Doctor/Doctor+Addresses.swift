@@ -15,7 +15,7 @@ extension Doctor {
 
     func checkAddress(_ address: String, in key: String, _ look: inout Look) throws(RedisFailure) {
         guard let value = try store[key].run("HGET", key, address).string else { return }
-        guard let claim = EmailClaim(value) else { return look.record(.malformedValue, .address(address, key: key)) }
+        guard let claim = AccountClaim(value) else { return look.record(.malformedValue, .address(address, key: key)) }
         if try !account(of: claim.user).means(claim.number, on: address) {
             look.record(.unheldAddress, .address(address, key: key))
         }
@@ -43,8 +43,8 @@ extension Doctor {
             return look.record(.lostAddress, .key(key))
         }
         // An unreadable claim is reported when the claims are checked.
-        guard let claim = EmailClaim(value) else { return }
-        if claim == EmailClaim(user: user, number: number) { return }
+        guard let claim = AccountClaim(value) else { return }
+        if claim == AccountClaim(user: user, number: number) { return }
         guard try self.account(of: claim.user).means(claim.number, on: email.text) else {
             // Void claims are repaired earlier, in the order of the kinds.
             return look.record(.lostAddress, .key(key))
@@ -85,7 +85,7 @@ extension Repair {
     /// A number of a claim is never reused, so deleting exactly this value is safe at any time.
     func releaseAddress(_ address: String, in key: String) throws(RedisFailure) {
         let store = doctor.store
-        guard let value = try store[key].run("HGET", key, address).string, EmailClaim(value) != nil else { return }
+        guard let value = try store[key].run("HGET", key, address).string, AccountClaim(value) != nil else { return }
         let release = """
             if redis.call('HGET', KEYS[1], ARGV[1]) == ARGV[2] then redis.call('HDEL', KEYS[1], ARGV[1]) end
             """
@@ -99,7 +99,7 @@ extension Repair {
             let email = account.email.flatMap({ EmailAddress($0) })
         else { return }
         let claims = addresses.keys(of: email.text).emails(with: email)
-        let claim = EmailClaim(user: user, number: number)
+        let claim = AccountClaim(user: user, number: number)
         _ = try store[claims].run("HSETNX", claims, email.text, claim.text)
     }
 

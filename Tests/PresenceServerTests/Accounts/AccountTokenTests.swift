@@ -44,9 +44,9 @@ import Testing
     }
 
     @Test func `claims can be decoded`() {
-        let claim = EmailClaim(user: user, number: 3)
-        #expect(EmailClaim(claim.text) == claim && claim.text == "u-abc 3")
-        for text in ["", "u", "u ", " 1", "u x", "u 1 2", "u  1"] { #expect(EmailClaim(text) == nil) }
+        let claim = AccountClaim(user: user, number: 3)
+        #expect(AccountClaim(claim.text) == claim && claim.text == "u-abc 3")
+        for text in ["", "u", "u ", " 1", "u x", "u 1 2", "u  1"] { #expect(AccountClaim(text) == nil) }
     }
 }
 

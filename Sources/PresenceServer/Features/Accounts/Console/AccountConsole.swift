@@ -65,7 +65,7 @@ public struct AccountConsole {
         if let email = EmailAddress(name) {
             guard let addresses = try addresses() else { return nil }
             let key = addresses.keys(of: email.text).emails(with: email)
-            let claim = try store[key].run("HGET", key, email.text).string.flatMap { EmailClaim($0) }
+            let claim = try store[key].run("HGET", key, email.text).string.flatMap { AccountClaim($0) }
             guard let claim, try account(of: claim.user)?.email == email.text else { return nil }
             return claim.user
         }

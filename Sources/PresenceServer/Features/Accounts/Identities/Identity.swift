@@ -28,6 +28,7 @@ struct Identity {
         (self.isEmailVerified, self.displayName) = (isEmailVerified, displayName)
     }
 
+    var name: ClaimedName { .identity(digest) }
     var verifiedEmail: EmailAddress? { isEmailVerified ? email : nil }
     /// For scripts.
     var emailArgument: String { email?.text ?? "-" }

@@ -17,6 +17,7 @@ import Redis
 /// Identities of deleted accounts, and those that users take away, are left to the same intent.
 final class IdentityChange {
     private unowned let shard: ShardLogic
+    private let claims: ClaimSteps
     private var kind: IntentKind!
 
     private static let name = "identity"
@@ -24,12 +25,13 @@ final class IdentityChange {
     static let most = 10
     private static let lifetime: Milliseconds = 30_000
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        claims = ClaimSteps(shard, of: Self.name) { .identity($0) }
+    }
 
     /// The intent's name in the set of unfinished intents.
     static func member(of user: UserID) -> String { "\(name) \(user.string)" }
-
-    private var addresses: AddressPartitions? { shard.feature(Accounts.self)?.addresses }
 
     func register(in registry: inout Registry) {
         kind = registry.intents(Self.name) { [unowned self] in resume($0) }
@@ -43,7 +45,7 @@ final class IdentityChange {
     func link(
         _ identity: Identity, to user: UserID, with address: EmailAddress?, by writer: Writer?
     ) async throws(Refusal) -> ScriptReply {
-        let first = step(
+        let first = claims.inRecord(
             .wantIdentity, user,
             [
                 "intent": Self.member(of: user), "identity": identity.digest, "address": address?.text ?? "",
@@ -68,40 +70,20 @@ final class IdentityChange {
 
     /// Continues an intent that a sweep found. An open wish is left to the request that made it.
     private func resume(_ user: UserID) -> IntentStep {
-        step(.identityState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
+        claims.inRecord(.identityState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
             guard reply.word == "OK" else { return .end(IntentProgress.ok) }
             guard let releasing = reply[0].string else { return .damaged }
-            return release(all: releasing, of: user) { [unowned self] in
+            return claims.release(all: releasing, of: user) { [unowned self] in
                 .step(end(user, "", "OK", released: releasing))
             }
         }
     }
 
     private func claim(_ identity: Identity, _ number: String, for user: UserID) -> IntentProgress {
-        guard let keys = addresses?.keys(ofIdentity: identity.digest) else {
-            return .fail(.disconnected(sent: false))
-        }
-        let call = ScriptCall(
-            .takeClaim, in: keys, ["claims": keys.identities(with: identity.digest)],
-            ["user": user, "number": number, "name": identity.digest])
-        return .step(
-            IntentStep(call, about: user) { [unowned self] reply in
-                if reply.word == "OK" { return .step(add(identity, number, to: user)) }
-                // An unreadable claim cannot be released.
-                guard let claim = reply[0].string.flatMap({ EmailClaim($0) }) else {
-                    return .step(end(user, number, "TAKEN"))
-                }
-                return .step(checkHolder(of: claim, identity, number, for: user))
-            })
-    }
-
-    private func checkHolder(
-        of claim: EmailClaim, _ identity: Identity, _ number: String, for user: UserID
-    ) -> IntentStep {
-        IntentStep(.holds(claim, identity: identity.digest, in: shard.partitions), about: claim.user) {
-            [unowned self] reply in
-            if reply.word == "HELD" { return .step(end(user, number, "TAKEN")) }
-            return release(claim, of: identity.digest) { [unowned self] in self.claim(identity, number, for: user) }
+        claims.take(identity.name, number, for: user) { [unowned self] in
+            end(user, number, "TAKEN")
+        } then: { [unowned self] in
+            add(identity, number, to: user)
         }
     }
 
@@ -119,7 +101,7 @@ final class IdentityChange {
                 return .answer(Self.word("OK"), then: end(user, number, "OK"))
             }
             guard let number = Int64(number) else { return .damaged }
-            return release(EmailClaim(user: user, number: number), of: identity.digest) { [unowned self] in
+            return claims.release(AccountClaim(user: user, number: number), on: identity.name) { [unowned self] in
                 .step(end(user, String(number), "OVER"))
             }
         }
@@ -127,65 +109,13 @@ final class IdentityChange {
 
     /// - Parameter released: The claims already released.
     private func end(_ user: UserID, _ number: String, _ outcome: String, released: String = "") -> IntentStep {
-        step(.endIdentity, user, ["intent": Self.member(of: user), "number": number, "released": released]) {
+        claims.inRecord(.endIdentity, user, ["intent": Self.member(of: user), "number": number, "released": released]) {
             [unowned self] reply in
             if reply.word == "OK" { return .end(Self.word(outcome)) }
             guard let open = reply[0].string else { return .damaged }
-            return release(all: open, of: user) { [unowned self] in
+            return claims.release(all: open, of: user) { [unowned self] in
                 .step(end(user, number, outcome, released: open))
             }
         }
-    }
-
-    /// A step in the account's record.
-    private func step(
-        _ script: Script, _ user: UserID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>,
-        by writer: Writer? = nil, next: @escaping (ScriptReply) -> IntentProgress
-    ) -> IntentStep {
-        let keys = shard.partitions.keys(of: user)
-        let call = ScriptCall(
-            script, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)], arguments, by: writer)
-        return IntentStep(call, about: user, next: next)
-    }
-
-    // MARK: Claims
-
-    /// - Parameter released: Pairs of "NUMBER IDENTITY".
-    private func release(
-        all released: String, of user: UserID, then next: @escaping () -> IntentProgress
-    ) -> IntentProgress {
-        let words = released.split(separator: " ").map(String.init)
-        guard words.count > 1 else { return next() }
-        guard let number = Int64(words[0]) else { return .damaged }
-        let rest = words.dropFirst(2).joined(separator: " ")
-        return release(EmailClaim(user: user, number: number), of: words[1]) { [unowned self] in
-            release(all: rest, of: user, then: next)
-        }
-    }
-
-    private func release(
-        _ claim: EmailClaim, of digest: String, then next: @escaping () -> IntentProgress
-    ) -> IntentProgress {
-        guard let addresses else { return .fail(.disconnected(sent: false)) }
-        guard let call = ScriptCall.release(claim, identity: digest, in: addresses) else { return .damaged }
-        return .step(IntentStep(call, about: claim.user) { _ in next() })
-    }
-}
-
-extension ScriptCall {
-    static func holds(_ claim: EmailClaim, identity digest: String, in partitions: Partitions) -> ScriptCall {
-        let keys = partitions.keys(of: claim.user)
-        return ScriptCall(
-            .holdsIdentity, in: keys, ["user": keys.user(claim.user)], ["identity": digest, "number": claim.number])
-    }
-
-    /// Releases an identity if the claim is unchanged; `nil` if the text is no digest of one.
-    static func release(
-        _ claim: EmailClaim, identity digest: String, in addresses: AddressPartitions
-    ) -> ScriptCall? {
-        guard let keys = addresses.keys(ofIdentity: digest) else { return nil }
-        return ScriptCall(
-            .releaseClaim, in: keys, ["claims": keys.identities(with: digest)],
-            ["claim": claim.text, "name": digest])
     }
 }

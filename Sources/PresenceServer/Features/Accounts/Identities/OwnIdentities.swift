@@ -45,8 +45,8 @@ extension Accounts {
             throw Refusal(DecodingFailure.missing("password"))
         }
         let identity = try await verifiedIdentity(in: call, by: name)
-        guard let claim = try await claim(on: identity), claim.user == user,
-            try await shard.run(.holds(claim, identity: identity.digest, in: shard.partitions)).word == "HELD"
+        guard let claim = try await claim(on: identity.name), claim.user == user,
+            try await isMeant(claim, on: identity.name)
         else { throw IdentityRefusal.disabled.refusal }
         return try await remove(user, held: nil, erases: erases, by: call.writer)
     }

@@ -84,7 +84,7 @@ extension Accounts {
     ) async throws(Refusal) -> HTTPResponse {
         // Each turn follows a change that another request made meanwhile.
         for _ in 0..<5 {
-            if let claim = try await claim(on: identity) {
+            if let claim = try await claim(on: identity.name) {
                 if let response = try await enter(claim, identity, device) { return response }
                 continue
             }
@@ -104,16 +104,10 @@ extension Accounts {
         throw .noStore
     }
 
-    /// The claim on an identity; `nil` if there is none, or if it was void.
-    func claim(on identity: Identity) async throws(Refusal) -> EmailClaim? {
-        guard let addresses, let keys = addresses.keys(ofIdentity: identity.digest) else { throw .noStore }
-        return try await shard.run("HGET", keys.identities(with: identity.digest), identity.digest).string
-            .flatMap { EmailClaim($0) }
-    }
-
     /// The user whose account has an address.
     private func owner(of email: EmailAddress) async throws(Refusal) -> UserID? {
-        guard let claim = try await claim(on: email, try liveAddresses()), try await isHeld(email, by: claim) else {
+        _ = try liveAddresses()
+        guard let claim = try await claim(on: .address(email)), try await isHeld(.address(email), by: claim) else {
             return nil
         }
         return claim.user
@@ -121,7 +115,7 @@ extension Accounts {
 
     /// - Returns: `nil` if the claim was void, and is released.
     private func enter(
-        _ claim: EmailClaim, _ identity: Identity, _ device: SigningDevice
+        _ claim: AccountClaim, _ identity: Identity, _ device: SigningDevice
     ) async throws(Refusal) -> HTTPResponse? {
         let (user, keys, grant) = (claim.user, shard.partitions.keys(of: claim.user), newGrant())
         let reply = try await shard.run(
@@ -139,15 +133,9 @@ extension Accounts {
             return try tokens(
                 of: user, grant.id, key: grant.key, counter: 1, account: account, status: 200, isCreated: false)
         case "STALE":
-            guard let addresses, let release = ScriptCall.release(claim, identity: identity.digest, in: addresses)
-            else {
-                throw .noStore
-            }
-            guard try await shard.run(.holds(claim, identity: identity.digest, in: shard.partitions)).word == "STALE"
-            else {
+            guard try await !isHeld(identity.name, by: claim) else {
                 throw Refusal(.unavailable, "this identity is just being linked", retryAfter: 1_000)
             }
-            _ = try await shard.run(release)
             return nil
         default: throw IdentityRefusal.disabled.refusal
         }

@@ -56,7 +56,7 @@ extension Accounts {
         }
         tries.refund(1, to: call.address)
         for _ in 0..<4 {
-            if let owner = EmailClaim(claim), try await isHeld(email, by: owner) {
+            if let owner = AccountClaim(claim), try await isHeld(.address(email), by: owner) {
                 return try await enter(owner.user, email, device)
             }
             guard shard.configuration[Accounts.mailCodeSignUp] else { throw .mailCode }

@@ -36,23 +36,16 @@ extension Accounts {
     func isFree(
         _ email: EmailAddress, for user: UserID, with own: EmailAddress?
     ) async throws(Refusal) -> Bool {
-        guard let addresses else { throw .noStore }
         let hides = shard.configuration[Accounts.hideExisting]
-        guard let claim = try await claim(on: email, addresses) else {
+        guard let claim = try await claim(on: .address(email)) else {
             // Without a claim, checks a claim that cannot exist, so that the response takes the same time.
-            if hides { _ = try await isMeant(EmailClaim(user: user, number: 0), of: email) }
+            if hides { _ = try await isMeant(AccountClaim(user: user, number: 0), on: .address(email)) }
             return true
         }
-        guard try await isHeld(email, by: claim) else { return true }
+        guard try await isHeld(.address(email), by: claim) else { return true }
         // The claim belongs to an interrupted change of the same user.
         if claim.user == user, email != own { return true }
         if !hides { throw .emailTaken }
         return false
-    }
-
-    /// The claim on an address; `nil` also if it cannot be read.
-    func claim(on email: EmailAddress, _ addresses: AddressPartitions) async throws(Refusal) -> EmailClaim? {
-        let key = addresses.keys(of: email.text).emails(with: email)
-        return try await shard.run("HGET", key, email.text).string.flatMap { EmailClaim($0) }
     }
 }

@@ -21,7 +21,7 @@ extension Accounts {
     private func mailReset(to email: EmailAddress, _ kept: inout MailToken?) async throws(RedisFailure) {
         guard shard.link.isLive, let addresses else { throw .disconnected(sent: false) }
         let claims = addresses.keys(of: email.text).emails(with: email)
-        guard let claim = try await shard.command(["HGET", claims, email.text]).string.flatMap({ EmailClaim($0) })
+        guard let claim = try await shard.command(["HGET", claims, email.text]).string.flatMap({ AccountClaim($0) })
         else { return }
         let (user, keys) = (claim.user, shard.partitions.keys(of: claim.user))
         let token = kept.flatMap { $0.user == user ? $0 : nil } ?? MailToken(user: user, purpose: .reset)

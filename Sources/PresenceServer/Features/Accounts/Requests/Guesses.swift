@@ -79,7 +79,7 @@ extension Accounts {
         let guess = Guess(
             accounts: self, address: call.address, keys: keys, key: key, blocked: reply[1].string ?? "",
             began: reply[2].string ?? "")
-        return (reply[0].string.flatMap { EmailClaim($0)?.user }, guess)
+        return (reply[0].string.flatMap { AccountClaim($0)?.user }, guess)
     }
 }
 

@@ -28,7 +28,7 @@ extension Accounts {
         let place = try call.place(in: Self.passwords)
         try chargeSignUp(call, "too many accounts were created from this address: nothing was done")
         if let name = request.username, let refusal = try await refusal(of: name) {
-            return try await respondNameTaken(call, request, addresses, refusal)
+            return try await respondNameTaken(call, request, refusal)
         }
         // Hashed even if the address is taken, so that the time of the response reveals nothing.
         let password = request.password
@@ -40,7 +40,7 @@ extension Accounts {
             let reply = try await create(user, grant, request, hash, addresses)
             switch (reply.word, reply[0].string) {
             case ("OK", "TAKEN"):
-                return try await respondNameTaken(call, request, addresses, Usernames.Obstacle.taken.refusal)
+                return try await respondNameTaken(call, request, Usernames.Obstacle.taken.refusal)
             // A sweep ran before the account was created, and released the name.
             case ("OK", "GONE"): if tries == 5 { throw .noStore }
             case ("OK", _):
@@ -49,10 +49,10 @@ extension Accounts {
                 return try tokens(
                     of: user, grant.id, key: grant.key, counter: 1, account: reply[1].bytes, status: 201)
             default:
-                guard let claim = reply[0].string.flatMap({ EmailClaim($0) }) else { throw .emailTaken }
+                guard let claim = reply[0].string.flatMap({ AccountClaim($0) }) else { throw .emailTaken }
                 // The claim may be void; then the address is free after all.
                 let isTaken = try await hidingFailures { () async throws(Refusal) in
-                    try await isHeld(request.email, by: claim)
+                    try await isHeld(.address(request.email), by: claim)
                 }
                 if isTaken || tries >= 4 { return try await respondTaken(call, request, by: claim.user) }
             }
@@ -129,7 +129,7 @@ extension Accounts {
     private func respondAlike(_ user: UserID, _ email: EmailAddress) async throws(Refusal) -> HTTPResponse {
         defer { mail.deliver(shard.partitions.keys(of: user)) }
         _ = try await hidingFailures { () async throws(Refusal) in
-            try await isMeant(EmailClaim(user: user, number: 0), of: email)
+            try await isMeant(AccountClaim(user: user, number: 0), on: .address(email))
         }
         return try await notify(user, "")
     }
@@ -167,10 +167,10 @@ extension Accounts {
 
     /// The username may have been taken by this same sign-up, which is being repeated.
     private func respondNameTaken(
-        _ call: HTTPCall, _ request: SignUp, _ addresses: AddressPartitions, _ refusal: Refusal
+        _ call: HTTPCall, _ request: SignUp, _ refusal: Refusal
     ) async throws(Refusal) -> HTTPResponse {
         guard refusal.message.code == .conflict, !request.idempotency.isEmpty, let name = request.username,
-            let claim = try await claim(on: request.email, addresses),
+            let claim = try await claim(on: .address(request.email)),
             try await usernames?.find(name) == claim.user
         else { throw refusal }
         return try await respondTaken(call, request, by: claim.user)

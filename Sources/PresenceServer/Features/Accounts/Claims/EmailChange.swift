@@ -21,9 +21,10 @@ import Redis
 ///
 /// The number of a wish only grows and stands for one address, and a claim is released only if it is the whole `USER NUMBER`.
 /// So a late executor neither undoes nor revives anything. If it claims an address for a wish that is over, the claim is void,
-/// and the next request for that address detects this (`EmailClaim`).
+/// and the next request for that address detects this (`AccountClaim`).
 final class EmailChange {
     private unowned let shard: ShardLogic
+    private let claims: ClaimSteps
     private var kind: IntentKind!
 
     private struct Wish {
@@ -44,13 +45,15 @@ final class EmailChange {
 
     private static let name = "email"
 
-    init(_ shard: ShardLogic) { self.shard = shard }
+    init(_ shard: ShardLogic) {
+        self.shard = shard
+        claims = ClaimSteps(shard, of: Self.name) { EmailAddress($0).map { .address($0) } }
+    }
 
     /// The intent's name in the set of unfinished intents.
     static func member(of user: UserID) -> String { "\(name) \(user.string)" }
 
     private var accounts: Accounts? { shard.feature(Accounts.self) }
-    private var addresses: AddressPartitions? { accounts?.addresses }
 
     func register(in registry: inout Registry) {
         kind = registry.intents(Self.name) { [unowned self] in resume($0) }
@@ -71,7 +74,7 @@ final class EmailChange {
     func upgrade(
         _ user: UserID, to email: EmailAddress, _ password: PasswordHash?, isProved: Bool = false, by writer: Writer?
     ) async throws(Refusal) -> ScriptReply {
-        let first = step(
+        let first = claims.inRecord(
             .wantUpgrade, user,
             [
                 "intent": Self.member(of: user), "address": email.text,
@@ -93,7 +96,7 @@ final class EmailChange {
     // MARK: Steps
 
     private func want(_ token: MailToken) -> IntentStep {
-        step(.wantEmail, token.user, ["intent": Self.member(of: token.user), "digest": token.digest]) {
+        claims.inRecord(.wantEmail, token.user, ["intent": Self.member(of: token.user), "digest": token.digest]) {
             [unowned self] reply in
             if reply.word == "GONE" { return .end(Outcome.gone.value) }
             return claimAddress(reply, of: token.user)
@@ -102,7 +105,7 @@ final class EmailChange {
 
     /// Continues an intent that a sweep found.
     private func resume(_ user: UserID) -> IntentStep {
-        step(.emailState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
+        claims.inRecord(.emailState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
             guard reply.word == "OK", let number = reply[1].string else { return .end(Outcome.gone.value) }
             // The account already has the wanted address, or never will.
             if reply[0].string == "" { return .step(end(number, of: user, .gone)) }
@@ -121,26 +124,10 @@ final class EmailChange {
     }
 
     private func claimAddress(_ wish: Wish) -> IntentProgress {
-        guard let addresses else { return .fail(.disconnected(sent: false)) }
-        let keys = addresses.keys(of: wish.email.text)
-        let call = ScriptCall(
-            .takeClaim, in: keys, ["claims": keys.emails(with: wish.email)],
-            ["user": wish.user, "number": wish.number, "name": wish.email.text])
-        return .step(
-            IntentStep(call, about: wish.user) { [unowned self] reply in
-                if reply.word == "OK" { return .step(switchOver(wish)) }
-                // An unreadable claim cannot be released.
-                guard let claim = reply[0].string.flatMap({ EmailClaim($0) }) else {
-                    return .step(end(wish.number, of: wish.user, .taken))
-                }
-                return .step(checkHolder(of: claim, for: wish))
-            })
-    }
-
-    private func checkHolder(of claim: EmailClaim, for wish: Wish) -> IntentStep {
-        IntentStep(.holds(claim, on: wish.email, in: shard.partitions), about: claim.user) { [unowned self] reply in
-            if reply.word == "HELD" { return .step(end(wish.number, of: wish.user, .taken)) }
-            return release(claim.text, of: wish.email) { [unowned self] in claimAddress(wish) }
+        claims.take(.address(wish.email), wish.number, for: wish.user) { [unowned self] in
+            end(wish.number, of: wish.user, .taken)
+        } then: { [unowned self] in
+            switchOver(wish)
         }
     }
 
@@ -158,13 +145,15 @@ final class EmailChange {
             ])
         return IntentStep(call, about: wish.user) { [unowned self] reply in
             if reply.word == "GONE" {
-                return release("\(wish.user.string) \(wish.number)", of: wish.email) { [unowned self] in
+                guard let number = Int64(wish.number) else { return .damaged }
+                let claim = AccountClaim(user: wish.user, number: number)
+                return claims.release(claim, on: .address(wish.email)) { [unowned self] in
                     .step(end(wish.number, of: wish.user, .gone))
                 }
             }
             guard let released = reply[0].string else { return .damaged }
             accounts?.mail.deliver(keys)
-            return release(all: released, of: wish.user) { [unowned self] in
+            return claims.release(all: released, of: wish.user) { [unowned self] in
                 .answer(Outcome.made.value, then: end(wish.number, of: wish.user, .made, released: released))
             }
         }
@@ -174,46 +163,13 @@ final class EmailChange {
     private func end(
         _ number: String, of user: UserID, _ outcome: Outcome, released: String = ""
     ) -> IntentStep {
-        step(.endEmail, user, ["intent": Self.member(of: user), "number": number, "released": released]) {
+        claims.inRecord(.endEmail, user, ["intent": Self.member(of: user), "number": number, "released": released]) {
             [unowned self] reply in
             guard let word = reply[0].string else { return .damaged }
             if reply.word == "OK" { return .end((word == "1" ? .made : outcome).value) }
-            return release(all: word, of: user) { [unowned self] in
+            return claims.release(all: word, of: user) { [unowned self] in
                 .step(end(number, of: user, outcome, released: word))
             }
         }
-    }
-
-    /// A step in the account's record.
-    private func step(
-        _ script: Script, _ user: UserID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>,
-        by writer: Writer? = nil, next: @escaping (ScriptReply) -> IntentProgress
-    ) -> IntentStep {
-        let keys = shard.partitions.keys(of: user)
-        let call = ScriptCall(
-            script, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)], arguments, by: writer)
-        return IntentStep(call, about: user, next: next)
-    }
-
-    // MARK: Claims
-
-    /// - Parameter released: Pairs of "NUMBER ADDRESS".
-    private func release(
-        all released: String, of user: UserID, then next: @escaping () -> IntentProgress
-    ) -> IntentProgress {
-        let words = released.split(separator: " ").map(String.init)
-        guard words.count > 1 else { return next() }
-        guard let email = EmailAddress(words[1]) else { return .damaged }
-        let rest = words.dropFirst(2).joined(separator: " ")
-        return release("\(user.string) \(words[0])", of: email) { [unowned self] in
-            release(all: rest, of: user, then: next)
-        }
-    }
-
-    private func release(
-        _ claim: String, of email: EmailAddress, then next: @escaping () -> IntentProgress
-    ) -> IntentProgress {
-        guard let addresses, let claim = EmailClaim(claim) else { return .fail(.disconnected(sent: false)) }
-        return .step(IntentStep(.release(claim, on: email, in: addresses), about: claim.user) { _ in next() })
     }
 }
