@@ -31,7 +31,7 @@ extension Doctor {
         for symptom in first.symptoms {
             if case .key(let key) = symptom.place { try checkKeys([key], &look) }
             if case .claim(let thing, let key) = symptom.place { try checkClaim(on: thing, in: key, &look) }
-            if case .address(let address, let key) = symptom.place { try checkAddress(address, in: key, &look) }
+            if case .accountClaim(let name, let key) = symptom.place { try checkAccountClaim(on: name, in: key, &look) }
             if case .membership(let user, let id) = symptom.place { try checkInboxes([(user, id)], &look) }
             if case .listing(let incarnation, let user, let partition) = symptom.place {
                 try checkListing([user], of: incarnation, in: partition, &look)
@@ -137,7 +137,7 @@ extension Doctor {
     ) throws(RedisFailure) {
         guard try checkType(of: key, is: family.type, &look) else { return }
         try checkClaims(family, id, key, &look)
-        if family == .email { try checkAddresses(key, &look) }
+        if [.email, .identities].contains(family) { try checkAccountClaims(key, &look) }
         if family == .inbox { try checkInbox(key, of: id, &look) }
         guard family.expires || family.holdsNumbers else { return }
         let answers = try store[key].runAtOnce([["PTTL", key]] + (family.holdsNumbers ? [["HVALS", key]] : []))

@@ -39,7 +39,7 @@ struct HeldUser {
     ]
     private static let texts = [
         "chosen", "text", "status", "shown", "presence", "profile", "visibility", "held", "wish",
-        "email", "emailWanted", "emailReleasing", "identityReleasing",
+        "email", "emailWanted", "emailReleasing", "identities", "identityWanted", "identityReleasing",
     ]
     static let fields = numbers + texts
 
@@ -76,7 +76,8 @@ struct HeldUser {
 
     /// Whether there is an account, or a remainder of one.
     var hasAccount: Bool {
-        ["email", "emailWanted", "emailReleasing", "identityReleasing"].contains { values[$0] != nil }
+        ["email", "emailWanted", "emailReleasing", "identities", "identityWanted", "identityReleasing"]
+            .contains { values[$0] != nil }
     }
 
     /// Whether the visibility is unreadable, so that the user is shown to no one.

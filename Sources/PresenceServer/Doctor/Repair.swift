@@ -80,9 +80,11 @@ struct Repair {
         case (.unreachableKey, .key(let key)): _ = try store[key].run("UNLINK", key)
         case (.malformedTyping, .key(let key)): _ = try store[key].run("UNLINK", key)
         case (.everlastingTyping, .key(let key)): _ = try store[key].run("PEXPIRE", key, "3600000")
-        case (.unheldAddress, .address(let address, let key)): try releaseAddress(address, in: key)
-        case (.lostAddress, .key(let key)): try claimAddress(at: key)
-        case (.unlistedAddressChange, .key(let key)): try listAddressChange(at: key)
+        case (.unheldAddress, .accountClaim(let name, let key)), (.unheldIdentity, .accountClaim(let name, let key)):
+            try releaseName(name, in: key)
+        case (.lostAddress, .key(let key)), (.lostIdentity, .key(let key)): try claimNames(at: key)
+        case (.unlistedAddressChange, .key(let key)), (.unlistedIdentityChange, .key(let key)):
+            try listAccountChanges(at: key)
         case (.brokenIndex, .key(let key)): try mendIndex(key)
         case (.unlistedConversation, .membership(let user, let id)): try enter(id, in: user)
         case (.lostConversation, .membership(let user, let id)): try enterLeft(id, in: user)

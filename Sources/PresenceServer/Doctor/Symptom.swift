@@ -20,8 +20,8 @@ struct Symptom: Hashable {
         case key(String)
         /// A field in the hash at a key.
         case claim(Identifier, key: String)
-        /// A field in the hash at a key.
-        case address(String, key: String)
+        /// The address or the identity's digest, a field in the hash at a key.
+        case accountClaim(String, key: String)
         /// The user's inbox and the conversation.
         case membership(UserID, ConversationID)
     }
@@ -42,7 +42,7 @@ extension Symptom.Place {
             "\(partitions.keys(partition).users(ofShard: name)) \(id.string)"
         case .key(let key): key
         case .claim(let thing, let key): "\(key) \(thing.string)"
-        case .address(let address, let key): "\(key) \(address)"
+        case .accountClaim(let name, let key): "\(key) \(name)"
         case .membership(let user, let id): "\(partitions.keys(of: user).inbox(user)) \(id.string)"
         }
     }

@@ -62,6 +62,26 @@ extension Damage {
             try $0.claim("bob@example.org", "bob 3")
             try $0.set($0.user("bob"), "emailReleasing", "3 bob@example.org")
         },
+        Damage("an identity that a deleted account has claimed", [.unheldIdentity]) {
+            try $0.claim(identity: "a1", "bob 3")
+        },
+        Damage("an identity that its account has linked again", [.unheldIdentity, .lostIdentity]) {
+            try $0.link("a1", to: "bob", "4")
+            try $0.claim(identity: "a1", "bob 3")
+        },
+        Damage("an identity that is not claimed for its account", [.lostIdentity]) {
+            try $0.link("a1", to: "bob", "3")
+            try $0.link("b2", to: "bob", "4")
+            try $0.claim(identity: "b2", "bob 4")
+        },
+        Damage("an identity that no server links", [.unlistedIdentityChange]) {
+            try $0.claim(identity: "a1", "bob 3")
+            try $0.set($0.user("bob"), "identityWanted", "\(Installation.digest("a1")) 3 \(try $0.time(600_000))")
+        },
+        Damage("a deleted account whose identity no server releases", [.unlistedIdentityChange]) {
+            try $0.claim(identity: "a1", "bob 3")
+            try $0.set($0.user("bob"), "identityReleasing", "3 \(Installation.digest("a1"))")
+        },
         Damage("a change of a name that no server continues", [.unlistedIntent]) {
             try $0.set($0.record("bob"), "wish", "6")
             try $0.set($0.record("bob"), "wanted", "soup")
@@ -78,6 +98,16 @@ extension Damage {
             try $0.account("bob", "bob@example.org", "3")
             try $0.account("dee", "bob@example.org", "4")
             try $0.claim("bob@example.org", "dee 4")
+        },
+        Damage("one identity of two accounts", [.contestedIdentity]) {
+            try $0.link("a1", to: "bob", "3")
+            try $0.link("a1", to: "dee", "4")
+            try $0.claim(identity: "a1", "dee 4")
+        },
+        Damage("an account with an unreadable identity", [.malformedValue]) {
+            try $0.claim(identity: "b2", "dee 4")
+            try $0.link("b2", to: "dee", "4")
+            try $0.set($0.user("bob"), "identities", "a1 3")
         },
         Damage("an unreadable claim", [.malformedValue]) {
             try $0.set($0.claimKey("soup"), "soup", "bob")
@@ -107,10 +137,29 @@ extension Installation {
 
     /// Stores the claim where servers look it up.
     fileprivate func claim(_ address: String, _ value: String) throws {
+        let place = try storedAddresses().partition(of: address)
+        if !value.isEmpty { try claim(address, value, in: place) }
+    }
+
+    private func storedAddresses() throws -> AddressPartitions {
         let key = [UInt8](repeating: 7, count: AddressPartitions.keyBytes)
         try redis.command("SET", .string(partitions.space.addressKey), .string(key.hexadecimal))
-        let place = AddressPartitions(key: key, partitions: partitions).partition(of: address)
-        if !value.isEmpty { try claim(address, value, in: place) }
+        return AddressPartitions(key: key, partitions: partitions)
+    }
+
+    /// - Parameter name: Two digits.
+    fileprivate static func digest(_ name: String) -> String { String(repeating: name, count: 16) }
+
+    fileprivate func claim(identity name: String, _ value: String) throws {
+        let digest = Self.digest(name)
+        try set(storedAddresses().keys(ofIdentity: digest)!.identities(with: digest), digest, value)
+    }
+
+    /// Gives an account an identity besides those that it has.
+    fileprivate func link(_ name: String, to owner: String, _ number: String) throws {
+        _ = try storedAddresses()
+        let held = try redis.command("HGET", .string(user(owner)), "identities").string.map { $0 + "\n" } ?? ""
+        try set(user(owner), "identities", held + "\(Self.digest(name)) \(number) test 1 -")
     }
 
     fileprivate func account(_ owner: String, _ address: String, _ number: String) throws {

@@ -31,6 +31,7 @@ extension Damage {
         let spanning: Set<DoctorFinding.Kind> = [
             .ghost, .deadIncarnation, .overdueLease, .missingWriter, .unreachableKey,
             .unheardPartition, .evictsKeys, .lostClaim, .unnamedClaim, .lostAddress, .contestedAddress,
+            .lostIdentity, .contestedIdentity,
         ]
         return damages.map { ($0, .oneServer) }
             + damages.filter { !$0.kinds.isDisjoint(with: spanning) }.map { ($0, .cluster) }

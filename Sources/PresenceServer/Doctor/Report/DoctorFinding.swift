@@ -20,6 +20,7 @@ public struct DoctorFinding: Sendable, Equatable {
         // Changes over several partitions.
         case unnamedClaim, lostClaim, contestedClaim, unlistedIntent
         case unheldAddress, lostAddress, contestedAddress, unlistedAddressChange
+        case unheldIdentity, lostIdentity, contestedIdentity, unlistedIdentityChange
         // Versions and times.
         case versionAhead, timeAhead
         // Redis as a whole.
@@ -68,6 +69,11 @@ extension DoctorFinding.Kind {
         case .lostAddress: "accounts whose e-mail address is not claimed for them: another could take it"
         case .contestedAddress: "accounts whose e-mail address is another account's: its owner cannot sign in by it"
         case .unlistedAddressChange: "half-done changes of an e-mail address that no server continues"
+        case .unheldIdentity:
+            "providers' identities claimed for accounts that neither have nor want them: they are free"
+        case .lostIdentity: "accounts with an identity that is not claimed for them: its owner cannot sign in by it"
+        case .contestedIdentity: "accounts with an identity that is another account's: its owner signs in to that one"
+        case .unlistedIdentityChange: "half-done changes of an account's identities that no server continues"
         case .versionAhead: "versions far ahead of Redis' time: the clock went back, or the data come from elsewhere"
         case .timeAhead: "times far ahead of Redis' time"
         case .unheardPartition: "partitions whose events some running server does not receive"
@@ -100,16 +106,18 @@ extension DoctorFinding.Kind {
         case .unreachableKey: "removes them"
         case .malformedTyping: "removes it: it would have ended within seconds"
         case .everlastingTyping: "lets it expire in an hour, as the servers do"
-        case .unnamedClaim, .unlistedIntent, .unlistedAddressChange: "leaves them to the servers' next sweep"
-        case .unheldAddress: "removes them"
+        case .unnamedClaim, .unlistedIntent, .unlistedAddressChange, .unlistedIdentityChange:
+            "leaves them to the servers' next sweep"
+        case .unheldAddress, .unheldIdentity: "removes them"
         case .brokenIndex: "rebuilds both from the messages; clients that follow them start again"
         case .unlistedConversation: "enters them"
         case .lostConversation: "enters them as left"
         case .lostClaim: "takes them for the owner, unless another has done so"
-        case .lostAddress: "claims it for the account, unless another has done so"
+        case .lostAddress, .lostIdentity: "claims it for the account, unless another has done so"
         case .malformedConversation, .lostMessages, .nobodySweeps, .malformedValue, .wrongType, .unreachableRecord,
             .versionAhead, .timeAhead,
-            .contestedClaim, .contestedAddress, .unheardPartition, .noFormat, .wrongFormat, .evictsKeys, .memoryFull,
+            .contestedClaim, .contestedAddress, .contestedIdentity, .unheardPartition, .noFormat, .wrongFormat,
+            .evictsKeys, .memoryFull,
             .cannotPersist:
             nil
         }

@@ -36,6 +36,10 @@ struct Identity {
 
 /// An identity of an account, as it is stored: `eachIdentity` in account-lib.lua.
 struct LinkedIdentity {
+    /// The digest of issuer and subject.
+    let digest: String
+    /// The number of the account's claim on it.
+    let number: Int64
     let provider: String
     let email: String?
     let linkedAt: Timestamp
@@ -43,8 +47,10 @@ struct LinkedIdentity {
     static func all(in text: String) -> [LinkedIdentity] {
         text.split(separator: "\n").compactMap { line in
             let words = line.split(separator: " ").map(String.init)
-            guard words.count == 5, let linkedAt = Timestamp(words[3]) else { return nil }
-            return LinkedIdentity(provider: words[2], email: words[4] == "-" ? nil : words[4], linkedAt: linkedAt)
+            guard words.count == 5, let number = Int64(words[1]), let linkedAt = Timestamp(words[3]) else { return nil }
+            return LinkedIdentity(
+                digest: words[0], number: number, provider: words[2], email: words[4] == "-" ? nil : words[4],
+                linkedAt: linkedAt)
         }
     }
 
