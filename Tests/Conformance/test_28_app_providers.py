@@ -1,11 +1,12 @@
 """Signing in to the app at a provider's page."""
 
+import json
 from types import SimpleNamespace
 
 import pytest
 
 from support.accounts import Accounts
-from support.app import EVERYTHING, REFUSED, app, press, shows, title
+from support.app import EVERYTHING, REFUSED, app, press, shot, shows, title
 from support.provider import Provider
 
 
@@ -68,3 +69,48 @@ async def test_another_persons_code_signs_nobody_in(chromium, accounts, provider
         assert await page.value("sessionStorage['presence signIn'] === undefined")
         await page.go(at(accounts).origin + begin)
         await shows(page, "The sign-in did not work. Please try again.")
+
+
+BUTTONS = """JSON.stringify([...document.querySelectorAll('.providers > button')].map((button) => {
+  const { backgroundColor, borderColor, color, fontSize, fontWeight } = getComputedStyle(button);
+  const { width, height } = button.getBoundingClientRect();
+  const logo = button.querySelector('svg'), { left, right, top, bottom } = logo?.getBoundingClientRect() ?? {};
+  const place = button.getBoundingClientRect();
+  return { text: button.textContent, backgroundColor, borderColor, color, fontSize, fontWeight, width, height,
+    logo: logo ? [right - left, ...[...logo.children].map((path) => getComputedStyle(path).fill)] : null,
+    isInside: !logo || left > place.left && right < place.right && top > place.top && bottom < place.bottom };
+}))"""
+BLACK, WHITE = "rgb(0, 0, 0)", "rgb(255, 255, 255)"
+COLOURS = {
+    "light": {"apple": (BLACK, BLACK, WHITE), "google": (WHITE, "rgb(116, 119, 117)", "rgb(31, 31, 31)")},
+    "dark": {"apple": (WHITE, WHITE, BLACK), "google": ("rgb(19, 19, 20)", "rgb(142, 145, 143)", "rgb(227, 227, 227)")}}
+"""Fill, edge and text, in Apple's Human Interface Guidelines and Google's branding guidelines."""
+G = ["rgb(234, 67, 53)", "rgb(66, 133, 244)", "rgb(251, 188, 5)", "rgb(52, 168, 83)"]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [360, 1000])
+async def test_buttons_are_as_apple_and_google_require(chromium, start, provider, tmp_path, scheme, width):
+    file = tmp_path / "secret"
+    file.write_text(Provider.SECRET)
+    file.chmod(0o600)
+    kinds = [("apple", "apple"), ("google", "google"), ("company", "oidc")]
+    server = Accounts(start(EVERYTHING | {"accounts.providers": [
+        {"name": name, "kind": kind, "clientIds": ["app-1"], "issuer": provider.issuer, "clientSecretFile": str(file)}
+        for name, kind in kinds]}))
+    async with chromium:
+        page = await app(chromium, at(server), expected=())
+        await page.resize(width, 900, dark=scheme == "dark")
+        await shows(page, "Sign in with Google")
+        apple, google, company = json.loads(await page.value(BUTTONS))
+        await shot(page, f"providers-{scheme}-{width}")
+        assert [each["text"] for each in (apple, google, company)] == [
+            "Sign in with Apple", "Sign in with Google", "Sign in with company"]
+        for name, each in ("apple", apple), ("google", google):
+            assert (each["backgroundColor"], each["borderColor"], each["color"]) == COLOURS[scheme][name], each
+            assert each["fontWeight"] == "500" and each["isInside"]
+        assert apple["logo"][1:] == [apple["color"]] and google["logo"] == [18, *G]
+        assert apple["fontSize"] == "19px" and google["fontSize"] == "14px"
+        # Apple's is at least 140 by 30, Google's is 40 high, and none is larger than another.
+        assert {(each["width"], each["height"]) for each in (apple, google, company)} == {(apple["width"], 44)}
+        assert apple["width"] >= 240 and company["logo"] is None

@@ -1,6 +1,6 @@
 // Sign up, sign in, and the pages that links in mails lead to.
 import { Screen, busy, button, field, form, h, split } from "./parts.js";
-import { icon } from "./icons.js";
+import { icon, logo } from "./icons.js";
 
 const EMAIL = /^[^\s@]+@[^\s@]+$/;
 const emailField = (more) => field("Email", { name: "email", type: "email", autocomplete: "email", required: true, ...more });
@@ -93,8 +93,9 @@ class SignIn extends Screen {
   async #showProviders(row) {
     // Without a network there is nothing to sign in to.
     const server = await fetch("/v1/server").then((response) => response.json()).catch(() => null);
-    for (const { name, button: text, browser } of server?.signIn?.providers ?? []) {
-      if (browser) row.append(button(text, { class: "plain", onclick: () => this.app.account.signInWith(name, { to: "/app" }) }));
+    for (const { name, kind, button: text, browser } of server?.signIn?.providers ?? []) {
+      const signIn = () => this.app.account.signInWith(name, { to: "/app" });
+      if (browser) row.append(h("button", { type: "button", class: `provider ${kind}`, onclick: signIn }, logo(kind), text));
     }
   }
 }
