@@ -303,7 +303,7 @@ let package = Package(
                 "Simulator",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
-            swiftSettings: tests),
+            exclude: ["Identities/Documents"], swiftSettings: tests),
         // A feature from outside the server, as any package could add one.
         .testTarget(
             name: "PollsTests",

@@ -35,8 +35,12 @@ package struct IdentityToken: Sendable {
         guard key.verify(signature, of: signed[...]) else { throw .badSignature }
         guard let claims = try? Claims(json: payload) else { throw .malformed }
         try rules.check(claims, now: now)
+        let issuer = try rules.issuer(of: claims)
+        if let bound = keys.issuer(of: keyID) {
+            guard try rules.filled(bound, claims).utf8.elementsEqual(issuer.utf8) else { throw .wrongIssuer }
+        }
         return IdentityClaims(
-            issuer: try rules.issuer(of: claims), subject: try claims.checkedSubject, email: claims.email,
+            issuer: issuer, subject: try claims.checkedSubject, email: claims.email,
             isEmailVerified: claims.isEmailVerified, name: claims.name)
     }
 
@@ -143,20 +147,25 @@ package struct IdentityRules: Sendable {
     /// The issuer of a token, which is this provider.
     func issuer(of claims: IdentityToken.Claims) throws(IdentityFailure) -> String {
         guard let named = claims.issuer else { throw .wrongIssuer }
-        var expected = issuer
-        if let place = expected.firstRange(of: Self.tenant) {
-            guard let tenant = claims.tenant, tenant.utf8.count == 36,
-                tenant.utf8.allSatisfy({
-                    $0 == 0x2D || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || 0x61...0x66 ~= $0
-                })
-            else { throw .wrongIssuer }
-            expected.replaceSubrange(place, with: tenant)
-        }
+        let expected = try filled(issuer, claims)
         guard
             named.utf8.elementsEqual(expected.utf8)
                 || mayLackScheme && "https://\(named)".utf8.elementsEqual(expected.utf8)
         else { throw .wrongIssuer }
         return expected
+    }
+
+    /// An issuer with the token's tenant.
+    func filled(_ issuer: String, _ claims: IdentityToken.Claims) throws(IdentityFailure) -> String {
+        guard let place = issuer.firstRange(of: Self.tenant) else { return issuer }
+        guard let tenant = claims.tenant, tenant.utf8.count == 36,
+            tenant.utf8.allSatisfy({
+                $0 == 0x2D || UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 || 0x61...0x66 ~= $0
+            })
+        else { throw .wrongIssuer }
+        var filled = issuer
+        filled.replaceSubrange(place, with: tenant)
+        return filled
     }
 
     /// In the issuer that Microsoft's configuration names for several tenants.

@@ -18,6 +18,8 @@ struct KeySet: Decodable {
         let curve: String?
         let use: String?
         let operations: [String]?
+        /// The only issuer whose tokens it signs, at Microsoft.
+        let issuer: String?
         let isPrivate: Bool
         /// `nil` if the key is of an unsupported kind.
         let key: JWK?
@@ -38,7 +40,7 @@ struct KeySet: Decodable {
         }
 
         private enum CodingKeys: String, CodingKey {
-            case kid, alg, use, d, k
+            case kid, alg, use, d, k, issuer
             case type = "kty"
             case curve = "crv"
             case operations = "key_ops"
@@ -52,6 +54,7 @@ struct KeySet: Decodable {
             curve = try members.decodeIfPresent(String.self, forKey: .curve)
             use = try members.decodeIfPresent(String.self, forKey: .use)
             operations = try members.decodeIfPresent([String].self, forKey: .operations)
+            issuer = try members.decodeIfPresent(String.self, forKey: .issuer)
             isPrivate = members.contains(.d) || members.contains(.k)
             key = try? JWK(from: decoder)
         }
