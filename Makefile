@@ -16,7 +16,7 @@
 #   make tsan      all tests under ThreadSanitizer           make asan      all tests under AddressSanitizer
 #   make fuzz      the fuzzers, each for FUZZ_SECONDS (10)   make docs      the library's documentation
 #   make setup-programs  fetch the proxies, promtool and three libraries; without them some tests of `make test` are skipped
-#   make outside   the server against tools from PyPI: Schemathesis, moto, axe-core, React and Vue; OUTSIDE=S3 one of them
+#   make outside   the server against tools from PyPI: Schemathesis, moto, axe-core, React and Vue, oidc-provider-mock; OUTSIDE=S3 one of them
 #   make deb       a Debian package of the server and the terminal's clients, in .build-package
 #   make test-package  that package installed, upgraded and purged in a Debian of its own, and two clients (root, network)
 #   make reproducible  that package built twice in two folders, and compared byte by byte: two long builds
@@ -265,7 +265,7 @@ test-%: build-tests
 	@Tests/run --build $(TEST_BUILD) $* $(if $(FILTER),--filter '$(FILTER)')
 
 # One after the other; all run even if one fails. Not part of `make test`: their tools come from PyPI.
-OUTSIDE ?= OpenAPI S3 Axe Hooks
+OUTSIDE ?= OpenAPI S3 Axe Hooks OIDC
 
 outside: build-tests | $(OUTSIDE_PACKAGES_STAMP)
 	@found=""; for each in $(OUTSIDE); do \
