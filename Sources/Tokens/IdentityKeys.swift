@@ -18,19 +18,26 @@ package struct IdentityKeys: Sendable {
         var keys: [String: PublicKey] = [:]
         var issuers: [String: String] = [:]
         for entry in set.keys.lazy.compactMap(\.value).prefix(Self.most) {
-            guard entry.isForVerifying, !entry.isPrivate, let kid = entry.kid, !kid.isEmpty,
-                let name = entry.algorithm, let algorithm = SignatureAlgorithm(rawValue: name),
+            guard entry.isForVerifying, !entry.isPrivate, let name = entry.algorithm,
+                let algorithm = SignatureAlgorithm(rawValue: name),
                 [.rs256, .es256].contains(algorithm),
                 let key = entry.key.flatMap({ PublicKey(algorithm, jwk: $0) })
             else { continue }
-            (keys[kid], issuers[kid]) = (key, entry.issuer)
+            (keys[entry.kid ?? ""], issuers[entry.kid ?? ""]) = (key, entry.issuer)
         }
         guard !keys.isEmpty else { return nil }
         (self.keys, self.issuers) = (keys, issuers)
     }
 
-    package subscript(kid: String) -> PublicKey? { keys[kid] }
+    /// The only key if `kid` is `nil` (OpenID Connect Core 1.0, section 10.1).
+    package subscript(kid: String?) -> PublicKey? {
+        guard let kid else { return keys.count == 1 ? keys.first?.value : nil }
+        return keys[kid]
+    }
 
-    /// Perhaps with `{tenantid}`; `nil`: the key is not bound to an issuer.
-    func issuer(of kid: String) -> String? { issuers[kid] }
+    /// The issuer of a token that the key with this `kid` has signed, perhaps with `{tenantid}`; `nil`: any.
+    func issuer(of kid: String?) -> String? {
+        guard let kid else { return issuers.count == 1 ? issuers.first?.value : nil }
+        return issuers[kid]
+    }
 }

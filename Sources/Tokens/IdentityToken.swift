@@ -3,15 +3,15 @@ import Signing
 
 /// An identity token of a provider (OpenID Connect Core 1.0, section 2), as it was received: nothing of it is verified yet.
 package struct IdentityToken: Sendable {
-    /// The `kid` of its header.
-    package let keyID: String
+    /// The `kid` of its header; `nil` if it has none, as a provider's with only one key may.
+    package let keyID: String?
     private let algorithm: String
     private let signed: [UInt8]
     private let signature: [UInt8]
     /// JSON.
     private let payload: [UInt8]
 
-    /// - Throws: ``IdentityFailure`` if the text is no token with a `kid`.
+    /// - Throws: ``IdentityFailure`` if the text is no token.
     package init(_ text: String) throws(IdentityFailure) {
         let token = Array(text.utf8)
         guard token.count <= Authenticator.longestToken, let parts = Authenticator.parts(of: token[...]),
@@ -19,8 +19,8 @@ package struct IdentityToken: Sendable {
             let signature = Base64URL.decode(parts.signature), let header = try? TokenHeader(json: json)
         else { throw .malformed }
         guard !header.hasCritical else { throw .malformed }
-        guard let keyID = header.keyID, !keyID.isEmpty else { throw .unknownKey }
-        (self.keyID, algorithm, self.payload, self.signature) = (keyID, header.algorithm, payload, signature)
+        guard header.keyID?.isEmpty != true else { throw .unknownKey }
+        (keyID, algorithm, self.payload, self.signature) = (header.keyID, header.algorithm, payload, signature)
         signed = Array(token[parts.header.startIndex..<parts.payload.endIndex])
     }
 
