@@ -393,6 +393,31 @@ static const unsigned char decide_report_bytes[] = {
 };
 ASSET(decide_report)
 
+static const unsigned char backend_key_lib_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/backend-key-lib.lua"
+};
+ASSET(backend_key_lib)
+
+static const unsigned char judge_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/judge-key.lua"
+};
+ASSET(judge_key)
+
+static const unsigned char make_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/make-key.lua"
+};
+ASSET(make_key)
+
+static const unsigned char rotate_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/rotate-key.lua"
+};
+ASSET(rotate_key)
+
+static const unsigned char revoke_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/revoke-key.lua"
+};
+ASSET(revoke_key)
+
 static const unsigned char ban_lib_bytes[] = {
 #embed "../PresenceServer/Features/Banning/Scripts/ban-lib.lua"
 };

@@ -10,7 +10,7 @@ struct Presenced: AsyncParsableCommand {
         abstract: "A presence and real-time notification server.",
         version: "presenced \(ServerVersion.current)",
         subcommands: [
-            ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, WebhooksCommand.self,
+            ServeCommand.self, TokenCommand.self, KeyCommand.self, UserCommand.self, MailCommand.self, WebhooksCommand.self,
             DoctorCommand.self, TopCommand.self,
         ])
 
