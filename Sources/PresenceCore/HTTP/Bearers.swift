@@ -49,7 +49,9 @@ extension HTTPAPI {
     func look(
         up bearer: String, _ entry: HTTPRouteEntry, from peer: PeerAddress, answer: @escaping (HeadRefusal?) -> Void
     ) {
-        guard let kind = logic.registry.bearerKind(of: bearer), logic.link.isLive else { return answer(Self.revocationUnknown) }
+        guard let kind = logic.registry.bearerKind(of: bearer), logic.link.isLive else {
+            return answer(Self.revocationUnknown)
+        }
         logic.tasks.run {
             do throws(Refusal) {
                 switch try await kind.look(bearer) {

@@ -34,7 +34,10 @@ struct KeyCommand: AsyncParsableCommand {
 
         @OptionGroup var place: AccountPlace
         @Option(help: "Its name: a to z, 0 to 9, - . and _.") var name: String
-        @Option(help: ArgumentHelp("Its scopes, with commas: \(KeyConsole.scopes.joined(separator: ", ")).")) var scopes: String
+        @Option(
+            help: ArgumentHelp("Its scopes, with commas: \(KeyConsole.scopes.joined(separator: ", ")).")
+        )
+        var scopes: String
         @Option(
             help: ArgumentHelp("How long it is valid: 24h, 90d (default: until it is revoked).", valueName: "duration"),
             transform: KeyCommand.duration)
@@ -76,7 +79,8 @@ struct KeyCommand: AsyncParsableCommand {
         @Argument(help: KeyCommand.which) var key: String
         @Option(
             help: ArgumentHelp(
-                "How long the present text works as well, at most 30d (default: it ends at once).", valueName: "duration"),
+                "How long the present text works as well, at most 30d (default: it ends at once).",
+                valueName: "duration"),
             transform: KeyCommand.duration)
         var overlap: Int64?
 

@@ -36,7 +36,8 @@ final class Banning: Feature {
                 return .done
             })
         registry.route(
-            "GET", "/v1/bans", scope: .moderationRead, answer: { [unowned self] (call) async throws(Refusal) in try await list(call) })
+            "GET", "/v1/bans", scope: .moderationRead,
+            answer: { [unowned self] (call) async throws(Refusal) in try await list(call) })
     }
 
     // MARK: Changes

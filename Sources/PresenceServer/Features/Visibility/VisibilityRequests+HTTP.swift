@@ -21,9 +21,11 @@ extension VisibilityRequests {
             "PATCH", "/v1/users/{id}/visibility", scope: .usersWrite,
             answer: { [unowned self] (call) async throws(Refusal) in try await set(call) })
         registry.route(
-            "PATCH", "/v1/users/{id}/contacts", scope: .usersWrite, answer: { [unowned self] in try await change(.contacts, $0) })
+            "PATCH", "/v1/users/{id}/contacts", scope: .usersWrite,
+            answer: { [unowned self] in try await change(.contacts, $0) })
         registry.route(
-            "PATCH", "/v1/users/{id}/blocks", scope: .usersWrite, answer: { [unowned self] in try await change(.blocks, $0) })
+            "PATCH", "/v1/users/{id}/blocks", scope: .usersWrite,
+            answer: { [unowned self] in try await change(.blocks, $0) })
     }
 
     private func set(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
