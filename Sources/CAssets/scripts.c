@@ -164,6 +164,11 @@ static const unsigned char account_bytes[] = {
 };
 ASSET(account)
 
+static const unsigned char device_lib_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/device-lib.lua"
+};
+ASSET(device_lib)
+
 static const unsigned char account_lib_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/account-lib.lua"
 };

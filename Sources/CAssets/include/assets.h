@@ -60,6 +60,7 @@ struct asset asset_common_passwords(void);
 // Accounts
 struct asset asset_account(void);
 struct asset asset_account_lib(void);
+struct asset asset_device_lib(void);
 struct asset asset_change_account(void);
 struct asset asset_guess(void);
 struct asset asset_guess_lib(void);
@@ -240,6 +241,18 @@ struct asset asset_queue_lib(void);
 struct asset asset_queue_take(void);
 struct asset asset_queue_left(void);
 struct asset asset_queue_settle(void);
+
+// Mails
+struct asset asset_mail_verify_email(void);
+struct asset asset_mail_reset_password(void);
+struct asset asset_mail_change_email(void);
+struct asset asset_mail_sign_in_code(void);
+struct asset asset_mail_account_exists(void);
+struct asset asset_mail_email_changed(void);
+struct asset asset_mail_identity_added(void);
+struct asset asset_mail_identity_removed(void);
+struct asset asset_mail_password_changed(void);
+struct asset asset_mail_new_device(void);
 
 // Notifications
 struct asset asset_notification_lib(void);

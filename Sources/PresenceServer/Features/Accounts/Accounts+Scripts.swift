@@ -5,6 +5,7 @@ import PresenceCore
 extension Script {
     private static let guessLibrary = ScriptLibrary(asset_guess_lib())
     private static let accountLibrary = ScriptLibrary(asset_account_lib())
+    private static let deviceLibrary = accountLibrary + ScriptLibrary(asset_device_lib())
     /// The library of scripts that change accounts and profiles.
     static let fullLibrary = profileLibrary + accountLibrary
 
@@ -18,7 +19,7 @@ extension Script {
     static let signUp = change("sign-up", asset_sign_up(), ClaimPlan.library + fullLibrary)
     static let guess = Script("guess", asset_guess(), library: guessLibrary)
     static let takeBackGuess = Script("take-back-guess", asset_take_back_guess(), library: guessLibrary)
-    static let signIn = change("sign-in", asset_sign_in())
+    static let signIn = change("sign-in", asset_sign_in(), deviceLibrary)
     static let refreshGrant = change("refresh-grant", asset_refresh_grant())
     static let signOut = change("sign-out", asset_sign_out())
     static let account = Script("account", asset_account(), library: accountLibrary)
@@ -43,7 +44,7 @@ extension Script {
     static let unusedGuests = Script("unused-guests", asset_unused_guests())
     static let askMailCode = change("ask-mail-code", asset_ask_mail_code())
     static let useMailCode = change("use-mail-code", asset_use_mail_code())
-    static let enter = change("enter", asset_enter())
+    static let enter = change("enter", asset_enter(), deviceLibrary)
     static let wantUpgrade = change("want-upgrade", asset_want_upgrade())
     static let wantIdentity = change("want-identity", asset_want_identity())
     static let addIdentity = change("add-identity", asset_add_identity())
@@ -51,7 +52,7 @@ extension Script {
     static let identityState = change("identity-state", asset_identity_state())
     static let endIdentity = change("end-identity", asset_end_identity())
     static let dropIdentities = change("drop-identities", asset_drop_identities())
-    static let enterIdentity = change("enter-identity", asset_enter_identity())
+    static let enterIdentity = change("enter-identity", asset_enter_identity(), deviceLibrary)
     static let signUpIdentity = change("sign-up-identity", asset_sign_up_identity(), fullLibrary)
 
     static let accounts: [Script] = [

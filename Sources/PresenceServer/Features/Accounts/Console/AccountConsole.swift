@@ -113,7 +113,7 @@ public struct AccountConsole {
                     "password": PasswordHash(of: password).bytes.hexadecimal,
                     "displayName": JSONWriter.encoded(name), "idempotency": "", "repetition": 0, "grant": "",
                     "secret": "", "kind": "", "name": "", "digest": "-", "lifetime": 0, "text": "",
-                    "isVerified": isVouching,
+                    "isVerified": isVouching, "device": "", "language": "",
                 ]), keys)
         guard reply.word == "OK" else { throw ConsoleFailure("\(email.text) has an account already") }
         return user.string

@@ -154,6 +154,10 @@ struct SigningDevice {
     let kind: String
     /// An encoded JSON string.
     let name: String
+    /// The same device has the same digest at its next sign-in: by its id, or by kind and name if it gives none.
+    let digest: String
+    /// For people.
+    let shownName: String
 
     init(_ body: RequestObject) throws(DecodingFailure) {
         let device = try body.optionalObject("device").map { (json) throws(DecodingFailure) in
@@ -161,5 +165,8 @@ struct SigningDevice {
         }
         kind = (device?.kind ?? .other).rawValue
         name = JSONWriter.encoded(device?.name ?? "")
+        let known = device?.id.map { "id \($0.string)" } ?? "\(kind) \(device?.name ?? "")"
+        digest = Sodium.sha256(Array(known.utf8)).prefix(8).hexadecimal
+        shownName = device?.name.flatMap { $0.isEmpty ? nil : $0 } ?? (kind == DeviceKind.other.rawValue ? "?" : kind)
     }
 }

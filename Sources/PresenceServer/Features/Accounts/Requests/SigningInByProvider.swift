@@ -126,14 +126,17 @@ extension Accounts {
         let (user, keys, grant) = (claim.user, shard.partitions.keys(of: claim.user), newGrant())
         let reply = try await shard.run(
             ScriptCall(
-                .enterIdentity, in: keys, ["user": keys.user(user), "grants": keys.grants(user)],
+                .enterIdentity, in: keys,
+                ["user": keys.user(user), "grants": keys.grants(user), "mail": keys.mail],
                 [
                     "user": user, "identity": identity.digest, "number": claim.number, "grant": grant.id,
                     "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
                     "idle": shard.configuration[Accounts.idle], "most": shard.configuration[Accounts.mostDevices],
+                    "device": device.digest, "notice": MailText.newDevice(device, of: user, self),
                 ]))
         switch reply.word {
         case "OK":
+            mail.deliver(keys)
             var account = reply[0].bytes
             if reply[1].string == "1" { account = await giveAddress(of: identity, to: user) ?? account }
             return try tokens(
@@ -174,6 +177,7 @@ extension Accounts {
                     "email": identity.emailArgument,
                     "displayName": JSONWriter.encoded(named ?? identity.displayName ?? fromEmail ?? "User"),
                     "grant": grant.id, "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
+                    "device": device.digest,
                 ]))
         guard reply.word == "OK" else { return nil }
         let account = await giveAddress(of: identity, to: user) ?? reply[0].bytes
