@@ -1,3 +1,4 @@
+import Passwords
 import PresenceCore
 import PresenceProtocol
 import Redis
