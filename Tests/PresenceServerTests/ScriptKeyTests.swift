@@ -162,6 +162,7 @@ import Testing
         shard.logic.run(shard.logic.revokingTokens(of: user)) { _ in }
         try ban("eve", from: conversation, in: world)
         try report("eve", in: conversation, in: world)
+        try everyScriptOfBackendKeys(on: shard)
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])

@@ -64,3 +64,17 @@ import Testing
         #expect(Set(routes.compactMap(\.scope)) == Set(CallScope.all))
     }
 }
+
+extension ScriptKeyTests {
+    /// Runs every script of backends' keys.
+    func everyScriptOfBackendKeys(on shard: SimulatedShard) throws {
+        let (keys, key) = (shard.logic.partitions.keys(0), BackendKey())
+        let request = try BackendKeyRequest(name: "shop", scopes: ["users:read"], lifetime: nil)
+        for call in [
+            .making(key, request, in: keys), .rotating("shop", to: key, 1_000, in: keys),
+            ScriptCall(
+                .judgeKey, in: keys, ["backendKeys": keys.backendKeys], ["id": key.id, "digest": key.digest]),
+            .revoking(key.id, in: keys),
+        ] { shard.logic.run(call) { _ in } }
+    }
+}
