@@ -329,6 +329,11 @@ static const unsigned char drop_identities_bytes[] = {
 };
 ASSET(drop_identities)
 
+static const unsigned char end_consent_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/end-consent.lua"
+};
+ASSET(end_consent)
+
 static const unsigned char end_identity_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/end-identity.lua"
 };

@@ -20,7 +20,8 @@ import Testing
             at: world,
             running: Script.allCases.filter {
                 // (Only `presenced doctor` repairs logs.)
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.delivery + Script.push)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog, .endConsent] + Script.delivery
+                    + Script.push)
                     .contains($0)
             }
         ) {
@@ -36,7 +37,7 @@ import Testing
             $0[Accounts.providers] = SimulatedProvider.setting
             $0[Usernames.directory] = true
         }
-        try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
+        try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto, .endConsent]) {
             try everyScript(of: accounts)
         }
     }

@@ -93,6 +93,7 @@ struct asset asset_enter(void);
 struct asset asset_add_identity(void);
 struct asset asset_drop_identities(void);
 struct asset asset_end_identity(void);
+struct asset asset_end_consent(void);
 struct asset asset_enter_identity(void);
 struct asset asset_holds_identity(void);
 struct asset asset_identity_state(void);

@@ -30,6 +30,7 @@ extension Accounts {
         route("GET", "/v1/signin/{text}", for: .everyone, Accounts.beginSignIn)
         route("GET", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
         route("POST", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
+        route("POST", "/v1/signin/{text}/notifications", for: .everyone, Accounts.receiveNotice)
         route("POST", "/v1/emails/verify", for: .everyone, Accounts.verify)
         route("POST", "/v1/passwords/reset", for: .everyone, Accounts.reset)
         registry.route(

@@ -36,21 +36,27 @@ enum MailText {
         accounts.makeMail(.identityAdded, to: email, nil, ["provider": provider])
     }
 
-    static func identityRemoved(_ email: EmailAddress, by provider: String, _ accounts: Accounts) -> Mail {
-        accounts.makeMail(.identityRemoved, to: email, nil, ["provider": provider])
+    /// The script puts the address in its place.
+    static func identityRemoved(by provider: String, of user: UserID, _ accounts: Accounts) -> String {
+        unaddressed(accounts.makeMail(.identityRemoved, to: .nobody, user, ["provider": provider]))
     }
 
     static func passwordChanged(_ email: EmailAddress, _ accounts: Accounts) -> Mail {
         accounts.makeMail(.passwordChanged, to: email, nil)
     }
 
-    /// The script that signs the device in puts the account's address in place of ``SigningDevice/addressee``.
+    /// The script that signs the device in puts the account's address in its place.
     static func newDevice(_ device: SigningDevice, of user: UserID, _ accounts: Accounts) -> String {
         let date = Date(timeIntervalSince1970: Double(accounts.shard.clock.redisNow) / 1_000)
         let time = date.formatted(.iso8601.dateTimeSeparator(.space)).replacing("Z", with: " UTC")
         let mail = accounts.makeMail(
             .newDevice, to: .nobody, user, ["device": device.shownName, "time": time])
-        return mail.encoded.replacing("\n\(mail.to)\n", with: "\n*\n", maxReplacements: 1)
+        return unaddressed(mail)
+    }
+
+    /// With the line `*` in place of the address.
+    private static func unaddressed(_ mail: Mail) -> String {
+        mail.encoded.replacing("\n\(mail.to)\n", with: "\n*\n", maxReplacements: 1)
     }
 }
 

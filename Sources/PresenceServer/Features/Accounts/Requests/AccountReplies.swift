@@ -123,6 +123,7 @@ extension ShardLogic {
 extension HTTPResponse {
     static let done = HTTPResponse(status: 204)
     static let accepted = HTTPResponse.json(202, "{}")
+    static let empty = HTTPResponse.json(200, "{}")
 
     static func account(_ account: [UInt8]) -> HTTPResponse {
         .json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")])

@@ -36,10 +36,17 @@ extension Accounts {
     func verify(
         _ call: HTTPCall, _ text: String, of provider: Provider, nonce: String?
     ) async throws(Refusal) -> IdentityClaims {
+        try await judged(call) { () async throws(Refusal) in
+            try await claims(call, text, of: provider, nonce: nonce)
+        }
+    }
+
+    /// The value of a token for which the caller's address was charged: it is charged for refused tokens only.
+    func judged<Value>(_ call: HTTPCall, _ judge: () async throws(Refusal) -> Value) async throws(Refusal) -> Value {
         do throws(Refusal) {
-            let claims = try await claims(call, text, of: provider, nonce: nonce)
+            let value = try await judge()
             tries.refund(1, to: call.address)
-            return claims
+            return value
         } catch {
             if error.status == 401 {
                 countFailure(of: call.address)
