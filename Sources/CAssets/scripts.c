@@ -164,6 +164,11 @@ static const unsigned char account_bytes[] = {
 };
 ASSET(account)
 
+static const unsigned char device_lib_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Scripts/device-lib.lua"
+};
+ASSET(device_lib)
+
 static const unsigned char account_lib_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Scripts/account-lib.lua"
 };
@@ -324,6 +329,11 @@ static const unsigned char drop_identities_bytes[] = {
 };
 ASSET(drop_identities)
 
+static const unsigned char end_consent_bytes[] = {
+#embed "../PresenceServer/Features/Accounts/Identities/Scripts/end-consent.lua"
+};
+ASSET(end_consent)
+
 static const unsigned char end_identity_bytes[] = {
 #embed "../PresenceServer/Features/Accounts/Identities/Scripts/end-identity.lua"
 };
@@ -392,6 +402,31 @@ static const unsigned char decide_report_bytes[] = {
 #embed "../PresenceServer/Features/AbuseReports/Scripts/decide-report.lua"
 };
 ASSET(decide_report)
+
+static const unsigned char backend_key_lib_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/backend-key-lib.lua"
+};
+ASSET(backend_key_lib)
+
+static const unsigned char judge_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/judge-key.lua"
+};
+ASSET(judge_key)
+
+static const unsigned char make_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/make-key.lua"
+};
+ASSET(make_key)
+
+static const unsigned char rotate_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/rotate-key.lua"
+};
+ASSET(rotate_key)
+
+static const unsigned char revoke_key_bytes[] = {
+#embed "../PresenceServer/Features/BackendKeys/Scripts/revoke-key.lua"
+};
+ASSET(revoke_key)
 
 static const unsigned char ban_lib_bytes[] = {
 #embed "../PresenceServer/Features/Banning/Scripts/ban-lib.lua"

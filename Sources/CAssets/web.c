@@ -297,6 +297,11 @@ static const unsigned char console_conversations_js_bytes[] = {
 };
 ASSET(console_conversations_js)
 
+static const unsigned char console_keys_js_bytes[] = {
+#embed "../../web/console/keys.js"
+};
+ASSET(console_keys_js)
+
 static const unsigned char console_reports_js_bytes[] = {
 #embed "../../web/console/reports.js"
 };

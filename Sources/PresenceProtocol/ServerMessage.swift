@@ -102,6 +102,8 @@ public enum ServerMessage: Hashable, Sendable {
         public var retryAfter: Milliseconds?
         /// The end of a ban; `nil` if it has none.
         public var until: Timestamp?
+        /// What a backend's key lacks for a call over HTTP.
+        public var scope: String?
         /// Whether the request may have succeeded nevertheless. On the wire only if true.
         public var outcomeUnknown: Bool
 

@@ -15,6 +15,7 @@ package enum Features {
         EventDelivery.self,
         Notifications.self,
         VisibilityRequests.self,
+        BackendKeys.self,
         Banning.self,
         AbuseReports.self,
         Accounts.self,
@@ -36,7 +37,9 @@ extension ServerConfiguration {
     package static let settings = coreSettings + Features.all.flatMap { $0.plan.settings }
 
     /// Whether files of features may change while the server runs.
-    package var hasChangingFiles: Bool { !self[Moderation.blockedWords].isEmpty }
+    package var hasChangingFiles: Bool {
+        !self[Moderation.blockedWords].isEmpty || !self[Accounts.mailTemplates].isEmpty
+    }
 
     /// - Throws: The first invalid value, with the reason.
     public func validate() throws(InvalidConfiguration) { try validate(with: Features.all) }

@@ -30,10 +30,7 @@ package struct IdentityToken: Sendable {
     package func claims(
         by keys: IdentityKeys, _ rules: IdentityRules, now: Timestamp
     ) throws(IdentityFailure) -> IdentityClaims {
-        guard let key = keys[keyID] else { throw .unknownKey }
-        guard algorithm.utf8.elementsEqual(key.algorithm.rawValue.utf8) else { throw .wrongAlgorithm }
-        guard key.verify(signature, of: signed[...]) else { throw .badSignature }
-        guard let claims = try? Claims(json: payload) else { throw .malformed }
+        let claims = try signedClaims(by: keys)
         try rules.check(claims, now: now)
         let issuer = try rules.issuer(of: claims)
         if let bound = keys.issuer(of: keyID) {
@@ -42,6 +39,29 @@ package struct IdentityToken: Sendable {
         return IdentityClaims(
             issuer: issuer, subject: try claims.checkedSubject, email: claims.email,
             isEmailVerified: claims.isEmailVerified, name: claims.name)
+    }
+
+    /// Verifies the signature, then the claims, of a notice of a provider: issuer, audience and times are as in an identity token,
+    /// but it need not expire, and has `events` instead of a subject.
+    package func notice(
+        by keys: IdentityKeys, _ rules: IdentityRules, now: Timestamp
+    ) throws(IdentityFailure) -> ProviderNotice {
+        let claims = try signedClaims(by: keys)
+        try rules.check(claims, now: now, mustExpire: false)
+        guard let issuedAt = claims.issuedAt, let text = claims.events,
+            let event = try? ProviderNotice.Event(json: Array(text.utf8)), let type = event.type
+        else { throw .malformed }
+        return ProviderNotice(
+            type: type, issuer: try rules.issuer(of: claims), subject: try Claims.checked(event.subject),
+            issuedAt: Timestamp(issuedAt * 1_000))
+    }
+
+    private func signedClaims(by keys: IdentityKeys) throws(IdentityFailure) -> Claims {
+        guard let key = keys[keyID] else { throw .unknownKey }
+        guard algorithm.utf8.elementsEqual(key.algorithm.rawValue.utf8) else { throw .wrongAlgorithm }
+        guard key.verify(signature, of: signed[...]) else { throw .badSignature }
+        guard let claims = try? Claims(json: payload) else { throw .malformed }
+        return claims
     }
 
     /// The claims that are used, as the token states them.
@@ -58,6 +78,8 @@ package struct IdentityToken: Sendable {
         private(set) var email: String?
         private(set) var isEmailVerified = false
         private(set) var name: String?
+        /// JSON, as a text or as it is.
+        private(set) var events: String?
 
         init(json: [UInt8]) throws(AuthenticationFailure) {
             try forEachMember(of: json) { name, value throws(AuthenticationFailure) in
@@ -79,6 +101,9 @@ package struct IdentityToken: Sendable {
                 // Apple writes it as a text too.
                 case "email_verified": isEmailVerified = value.bool ?? (value.string == "true")
                 case "name": self.name = value.string
+                case "events":
+                    events =
+                        value.string ?? (value.kind == .object ? String(decoding: value.bytes, as: UTF8.self) : nil)
                 default: break
                 }
             }
@@ -86,12 +111,14 @@ package struct IdentityToken: Sendable {
 
         /// At most 255 ASCII characters (OpenID Connect Core 1.0, section 2).
         var checkedSubject: String {
-            get throws(IdentityFailure) {
-                guard let subject, (1...255).contains(subject.utf8.count),
-                    subject.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
-                else { throw .malformed }
-                return subject
-            }
+            get throws(IdentityFailure) { try Self.checked(subject) }
+        }
+
+        static func checked(_ subject: String?) throws(IdentityFailure) -> String {
+            guard let subject, (1...255).contains(subject.utf8.count),
+                subject.utf8.allSatisfy({ (0x20...0x7E).contains($0) })
+            else { throw .malformed }
+            return subject
         }
     }
 }
@@ -126,14 +153,17 @@ package struct IdentityRules: Sendable {
         (self.clientIDs, self.nonces) = (clientIDs, nonces)
     }
 
-    func check(_ claims: IdentityToken.Claims, now: Timestamp) throws(IdentityFailure) {
+    func check(
+        _ claims: IdentityToken.Claims, now: Timestamp, mustExpire: Bool = true
+    ) throws(IdentityFailure) {
         _ = try issuer(of: claims)
         // An audience beside ours could use the token here, and `azp` is who asked for it.
         guard !claims.audience.isEmpty, claims.audience.allSatisfy(clientIDs.contains),
             claims.party.map(clientIDs.contains) ?? (claims.audience.count == 1)
         else { throw .wrongAudience }
-        guard let end = try Self.time(claims.expiration) else { throw .malformed }
-        guard now < end + Self.leeway else { throw .expired }
+        let end = try Self.time(claims.expiration)
+        guard end != nil || !mustExpire else { throw .malformed }
+        guard now < end.map({ $0 + Self.leeway }) ?? .max else { throw .expired }
         for begin in [try Self.time(claims.issuedAt), try Self.time(claims.notBefore)] {
             guard begin ?? 0 <= now + Self.leeway else { throw .notYetValid }
         }

@@ -10,8 +10,8 @@ struct Presenced: AsyncParsableCommand {
         abstract: "A presence and real-time notification server.",
         version: "presenced \(ServerVersion.current)",
         subcommands: [
-            ServeCommand.self, TokenCommand.self, UserCommand.self, MailCommand.self, WebhooksCommand.self,
-            DoctorCommand.self, TopCommand.self,
+            ServeCommand.self, TokenCommand.self, KeyCommand.self, UserCommand.self, MailCommand.self,
+            WebhooksCommand.self, DoctorCommand.self, TopCommand.self,
         ])
 
     /// Does the same as ArgumentParser's `main`, but fails if help cannot be printed.

@@ -22,7 +22,7 @@ RULES = Path(__file__).resolve().parents[2] / "config/prometheus/presence.rules.
 SETTINGS = ON | {"console.enabled": True, "history.enabled": True, "linger": 1_500}
 FILES = ["/console", "/console/console.js", "/console/console.css", "/console/app.css", "/console/parts.js",
          "/console/icon.svg", "/console/operations.md"] + [f"/console/{name}.js" for name in (
-             "api", "alerts", "charts", "verdict", "runbook", "timeline", "overview", "people", "person", "limits", "doctor", "outbox", "conversations", "reports", "webhooks", "trace",
+             "api", "alerts", "charts", "verdict", "runbook", "timeline", "overview", "people", "person", "limits", "doctor", "outbox", "conversations", "reports", "keys", "webhooks", "trace",
              "playground", "presence", "presence-messages", "presence-log", "presence-history", "presence-outbox")]
 
 
@@ -133,7 +133,8 @@ async def test_without_one_it_is_for_this_machine(start):
 @pytest.mark.parametrize("method,place", [
     ("GET", "/v1/console/servers"), ("GET", "/v1/console/people"), ("GET", "/v1/users/bob/sessions"),
     ("GET", "/v1/console/view"), ("GET", "/v1/console/doctor"), ("POST", "/v1/console/doctor"), ("GET", "/v1/console/outbox"),
-    ("GET", "/v1/console/conversations"), ("GET", "/v1/console/trace"), ("POST", "/v1/console/playground")])
+    ("GET", "/v1/console/conversations"), ("GET", "/v1/console/trace"), ("POST", "/v1/console/playground"),
+    ("GET", "/v1/console/keys"), ("POST", "/v1/console/keys"), ("POST", "/v1/console/keys/shop/rotate"), ("DELETE", "/v1/console/keys/shop")])
 async def test_its_calls_are_for_backends(room, method, place):
     assert (await ask(room, method, place, token=room.token("ana"))).status == 403
     assert (await ask(room, method, place, token="garbage")).status == 401

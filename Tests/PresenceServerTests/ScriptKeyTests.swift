@@ -20,7 +20,8 @@ import Testing
             at: world,
             running: Script.allCases.filter {
                 // (Only `presenced doctor` repairs logs.)
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.delivery + Script.push)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog, .endConsent] + Script.delivery
+                    + Script.push)
                     .contains($0)
             }
         ) {
@@ -36,7 +37,7 @@ import Testing
             $0[Accounts.providers] = SimulatedProvider.setting
             $0[Usernames.directory] = true
         }
-        try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
+        try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto, .endConsent]) {
             try everyScript(of: accounts)
         }
     }
@@ -162,6 +163,7 @@ import Testing
         shard.logic.run(shard.logic.revokingTokens(of: user)) { _ in }
         try ban("eve", from: conversation, in: world)
         try report("eve", in: conversation, in: world)
+        try everyScriptOfBackendKeys(on: shard)
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])

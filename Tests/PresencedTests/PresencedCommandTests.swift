@@ -152,7 +152,7 @@ import Testing
             (["user", "lst"], #"presenced user has no command "lst"; did you mean "list"?"#),
             (
                 ["start"],
-                #"presenced has no command "start": there are serve, token, user, mail, webhooks, doctor, top"#
+                #"presenced has no command "start": there are serve, token, key, user, mail, webhooks, doctor, top"#
             ),
         ] as [([String], String)])
     func `an error about a mistyped command suggests the probable one`(

@@ -15,7 +15,7 @@ extension Script {
             + Script.messageScripts.filter { !(Script.aging + [.eraseMessages]).contains($0) }
             + Script.delivery + [.history] + Script.notificationScripts + Script.push + [.pushForget, .pushForget]
             + Script.aging + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
-            + [.peopleStarting, .eraseMessages]
+            + [.peopleStarting, .eraseMessages] + BackendKeys.plan.scripts + [.endConsent]
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

@@ -36,6 +36,8 @@ final class SimulatedShard {
     /// Redis refuses commands for these keys, as if the keys were on a master of a cluster that refuses all.
     var refusal: (_ key: String) -> RedisFailure? = { _ in nil }
     var subscription = SimulatedSubscription()
+    /// Answers about keys that were valid (`remembersKeys`).
+    var remembered: [[String]: RedisValue] = [:]
     /// No connection to Redis can be made before this time.
     var redisLostUntil: Milliseconds = 0
     let channels: [String: Int]

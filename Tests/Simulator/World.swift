@@ -134,6 +134,8 @@ enum PortMisbehaviour {
     case leavesTooEarly
     /// A new subscription receives the partitions' channels only.
     case losesInterests
+    /// The last answer that a key is valid is taken for the present one.
+    case remembersKeys
 }
 
 /// Planned events, in the order of time and then of entry: a binary heap.

@@ -10,6 +10,7 @@ import "./doctor.js";
 import "./outbox.js";
 import "./conversations.js";
 import "./reports.js";
+import "./keys.js";
 import "./webhooks.js";
 import "./trace.js";
 import "./playground.js";
@@ -17,7 +18,7 @@ import "./playground.js";
 const SCREENS = [
   ["/overview", "Overview", "overview-screen"], ["/people", "People", "people-screen"], ["/person", "", "person-screen"],
   ["/conversations", "Conversations", "conversations-screen"], ["/conversation", "", "conversation-screen"], ["/reports", "Reports", "reports-screen"], ["/trace", "Live trace", "trace-screen"],
-  ["/webhooks", "Webhooks", "webhooks-screen"], ["/outbox", "Outbox", "outbox-screen"], ["/limits", "Limits", "limits-screen"], ["/doctor", "Doctor", "doctor-screen"],
+  ["/webhooks", "Webhooks", "webhooks-screen"], ["/outbox", "Outbox", "outbox-screen"], ["/keys", "Keys", "keys-screen"], ["/limits", "Limits", "limits-screen"], ["/doctor", "Doctor", "doctor-screen"],
   ["/playground", "Playground", "playground-screen"], ["/runbook", "", "runbook-screen"],
 ];
 

@@ -60,6 +60,7 @@ struct asset asset_common_passwords(void);
 // Accounts
 struct asset asset_account(void);
 struct asset asset_account_lib(void);
+struct asset asset_device_lib(void);
 struct asset asset_change_account(void);
 struct asset asset_guess(void);
 struct asset asset_guess_lib(void);
@@ -92,6 +93,7 @@ struct asset asset_enter(void);
 struct asset asset_add_identity(void);
 struct asset asset_drop_identities(void);
 struct asset asset_end_identity(void);
+struct asset asset_end_consent(void);
 struct asset asset_enter_identity(void);
 struct asset asset_holds_identity(void);
 struct asset asset_identity_state(void);
@@ -116,6 +118,17 @@ struct asset asset_history(void);
 struct asset asset_evidence(void);
 struct asset asset_report(void);
 struct asset asset_decide_report(void);
+struct asset asset_backend_key_lib(void);
+struct asset asset_judge_key(void);
+struct asset asset_make_key(void);
+struct asset asset_rotate_key(void);
+struct asset asset_revoke_key(void);
+
+struct asset asset_backend_key_lib(void);
+struct asset asset_judge_key(void);
+struct asset asset_make_key(void);
+struct asset asset_rotate_key(void);
+struct asset asset_revoke_key(void);
 struct asset asset_ban_lib(void);
 struct asset asset_ban(void);
 struct asset asset_unban(void);
@@ -185,6 +198,7 @@ struct asset asset_console_doctor_js(void);
 struct asset asset_console_outbox_js(void);
 struct asset asset_console_conversations_js(void);
 struct asset asset_console_webhooks_js(void);
+struct asset asset_console_keys_js(void);
 struct asset asset_console_reports_js(void);
 struct asset asset_console_trace_js(void);
 struct asset asset_console_playground_js(void);
@@ -228,6 +242,18 @@ struct asset asset_queue_lib(void);
 struct asset asset_queue_take(void);
 struct asset asset_queue_left(void);
 struct asset asset_queue_settle(void);
+
+// Mails
+struct asset asset_mail_verify_email(void);
+struct asset asset_mail_reset_password(void);
+struct asset asset_mail_change_email(void);
+struct asset asset_mail_sign_in_code(void);
+struct asset asset_mail_account_exists(void);
+struct asset asset_mail_email_changed(void);
+struct asset asset_mail_identity_added(void);
+struct asset asset_mail_identity_removed(void);
+struct asset asset_mail_password_changed(void);
+struct asset asset_mail_new_device(void);
 
 // Notifications
 struct asset asset_notification_lib(void);

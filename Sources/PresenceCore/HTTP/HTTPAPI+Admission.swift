@@ -10,6 +10,8 @@ extension HTTPAPI {
         let caller: HTTPCaller
         /// For a user's token, which may be revoked or expire while the body is received.
         var claims: Claims?
+        /// For a token that a feature looked up; it may end meanwhile, too.
+        var bearer: String?
         /// When the head was admitted, on the monotonic clock.
         var at: Milliseconds = 0
         /// The destination of the body, if that is a file.
@@ -95,6 +97,7 @@ extension HTTPAPI {
         guard let token = bearerToken(request.headers["authorization"]) else {
             return found(.failure(.init(response: Self.unauthorized("a token is needed: Authorization: Bearer …"))))
         }
+        if logic.registry.bearerKind(of: token) != nil { return judge(token, request, entry, found: found) }
         let address = logic.failedTokens.block(of: request.peer)
         logic.check(token, from: address, of: exchange.socket) { verdict in
             switch claims(by: verdict, entry) {
@@ -118,7 +121,9 @@ extension HTTPAPI {
         found: @escaping (Result<Admission, HeadRefusal>) -> Void
     ) {
         if let refusal = admitsAnyone(request, entry) { return found(.failure(refusal)) }
-        guard entry.audience == .usersOrAnyone, let token = bearerToken(request.headers["authorization"]) else {
+        guard entry.audience == .usersOrAnyone, let token = bearerToken(request.headers["authorization"]),
+            logic.registry.bearerKind(of: token) == nil
+        else {
             return found(.success(.init(caller: .anyone)))
         }
         logic.check(token, from: logic.failedTokens.block(of: request.peer), of: exchange.socket) { verdict in
@@ -139,11 +144,11 @@ extension HTTPAPI {
         }
     }
 
-    private func tooManyFailedTokens(retryAfter wait: Milliseconds) -> HeadRefusal {
+    func tooManyFailedTokens(retryAfter wait: Milliseconds) -> HeadRefusal {
         .init(response: tooFast(.failedTokens, ShardLogic.tooManyFailedTokens, retryAfter: wait))
     }
 
-    private static var revocationUnknown: HeadRefusal {
+    static var revocationUnknown: HeadRefusal {
         let message = "the store is out of reach: whether this token was revoked is unknown"
         return .init(response: .error(503, .init(code: .unavailable, message: message, retryAfter: 1_000)))
     }

@@ -130,13 +130,17 @@ package struct HTTPAPI {
             api: self, exchange: exchange, ids: ids, texts: entry.texts(in: request.path), request: request,
             caller: admission.caller, writer: admission.claims.map { Writer($0, in: logic.partitions) })
         // (The closure must not retain the sink: otherwise neither would be freed when the connection closes.)
-        let (sink, claims) = (admission.sink, admission.claims)
+        let (sink, claims, bearer) = (admission.sink, admission.claims, admission.bearer)
         // An upload takes long, and what it stores stays.
         let admittedAt = sink == nil ? admission.at : nil
         func proceed(_ call: HTTPCall) {
-            recheck(claims, admittedAt: admittedAt, from: call.request.peer) { refusal in
+            func answer(_ refusal: HeadRefusal?) {
                 if let refusal { call.respond(refusal.response) } else { handle(call, entry) }
             }
+            let isFresh = admittedAt.map { logic.clock.now - $0 < Self.freshness } ?? false
+            if isFresh { return answer(nil) }
+            if let bearer { return look(up: bearer, entry, from: call.request.peer, answer: answer) }
+            recheck(claims, from: call.request.peer, answer: answer)
         }
         guard let sink else { return proceed(call) }
         sink.finish { result in
@@ -151,11 +155,8 @@ package struct HTTPAPI {
     }
 
     /// Checks a user's token again for a call whose body took long: the check of its head does not cover the time since.
-    private func recheck(
-        _ claims: Claims?, admittedAt: Milliseconds?, from peer: PeerAddress, answer: @escaping (HeadRefusal?) -> Void
-    ) {
-        let isFresh = admittedAt.map { logic.clock.now - $0 < Self.freshness } ?? false
-        guard let claims, !isFresh else { return answer(nil) }
+    private func recheck(_ claims: Claims?, from peer: PeerAddress, answer: @escaping (HeadRefusal?) -> Void) {
+        guard let claims else { return answer(nil) }
         guard claims.expiresAt > logic.clock.redisNow else {
             return answer(.init(response: Self.unauthorized("\(AuthenticationFailure.expired)")))
         }

@@ -6,7 +6,7 @@ package enum HTTPCaller: Sendable, Equatable {
     case anyone
     /// With the user's own token.
     case user(UserID)
-    /// With a token of the installation: it may see and do everything.
+    /// With a token of the installation, or a key with the call's scope: it may see and do everything that the call can.
     case backend
 }
 

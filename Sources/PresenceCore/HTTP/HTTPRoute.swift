@@ -132,10 +132,12 @@ package enum Route {
 
 /// A call that a feature has registered.
 package struct HTTPRouteEntry {
-    let method: String
+    package let method: String
     /// As registered.
-    let path: String
-    let audience: Route.Audience
+    package let path: String
+    package let audience: Route.Audience
+    /// What bearer tokens with few rights need for it; `nil` if none of them suffices.
+    package let scope: CallScope?
     let limits: RouteLimits
     /// Its body is written to a file.
     let isUpload: Bool
@@ -153,13 +155,14 @@ package struct HTTPRouteEntry {
     package var named: Int { parts.count { $0 != nil } }
 
     init(
-        method: String, path: String, audience: Route.Audience, limits: RouteLimits = .init(), isUpload: Bool = false,
-        judge: UploadJudge? = nil,
+        method: String, path: String, audience: Route.Audience, scope: CallScope? = nil, limits: RouteLimits = .init(),
+        isUpload: Bool = false, judge: UploadJudge? = nil,
         handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
         self.method = method
         self.path = path
         self.audience = audience
+        self.scope = scope
         var limits = limits
         if !Route.needsToken(audience), !isUpload {
             limits.bodyBytes = min(limits.bodyBytes, RouteLimits.mostWithoutToken)

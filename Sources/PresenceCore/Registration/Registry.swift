@@ -11,7 +11,8 @@ package struct Registry {
     private(set) var mayOffer = Array(repeating: true, count: 256)
     private(set) var deadlines: [(DeadlineKey) -> Void] = []
     package private(set) var ownMessages: [(Connection) -> [UInt8]] = []
-    private(set) var routes: [HTTPRouteEntry] = []
+    package private(set) var routes: [HTTPRouteEntry] = []
+    private var bearers: [BearerKind] = []
     private(set) var metrics: [FeatureMetric] = []
     private(set) var topicKinds: [any TopicKind] = []
     private(set) var intents: [String: (Identifier) -> IntentStep] = [:]
@@ -161,24 +162,29 @@ package struct Registry {
     ///     text, which the feature validates.
     ///   - audience: The allowed callers. If no token is needed and the call has no valid one, `call.caller` is
     ///     `anyone`.
+    ///   - scope: What backends' tokens with few rights need. A call for backends has one.
     ///   - limits: Checked by the request's head, like its token. Bodies are collected in memory, so the longest
     ///     allowed is
     ///   ``RouteLimits/mostCollected``.
     package mutating func route(
-        _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
+        _ method: String, _ path: String, for audience: Route.Audience = .backends, scope: CallScope? = nil,
+        limits: RouteLimits = .init(),
         _ handle: @escaping (HTTPCall) throws(DecodingFailure) -> Void
     ) {
         precondition(
             limits.bodyBytes <= RouteLimits.mostCollected, "\(path) keeps too much in memory: make it an upload")
-        add(HTTPRouteEntry(method: method, path: path, audience: audience, limits: limits, handle: handle), path)
+        let route = HTTPRouteEntry(
+            method: method, path: path, audience: audience, scope: scope, limits: limits, handle: handle)
+        add(route, path)
     }
 
     /// A call that takes several steps: `answer` runs as a task of the shard. An error that it throws is the response.
     package mutating func route(
-        _ method: String, _ path: String, for audience: Route.Audience = .backends, limits: RouteLimits = .init(),
+        _ method: String, _ path: String, for audience: Route.Audience = .backends, scope: CallScope? = nil,
+        limits: RouteLimits = .init(),
         answer: @escaping (HTTPCall) async throws -> HTTPResponse
     ) {
-        route(method, path, for: audience, limits: limits) { call in call.perform(answer) }
+        route(method, path, for: audience, scope: scope, limits: limits) { call in call.perform(answer) }
     }
 
     /// A call whose body is written to a file in the data directory, in pieces, at the speed of disk and client.
@@ -211,8 +217,21 @@ package struct Registry {
     private mutating func add(_ route: HTTPRouteEntry, _ path: String) {
         precondition(!routes.contains { $0.collides(with: route) }, "two features register \(route.method) \(path)")
         precondition(!Route.isCore(path), "the path \(path) is the core's")
+        precondition(route.audience != .backends || route.scope != nil, "\(route.method) \(path) has no scope")
         routes.append(route)
     }
+
+    /// A kind of bearer tokens of backends. `look` runs as a task of the shard, at each call with such a token.
+    ///
+    /// - Parameter prefix: The beginning of these tokens, which no signed token has.
+    package mutating func bearers(
+        prefix: String, look: @escaping (String) async throws(Refusal) -> BearerVerdict
+    ) {
+        precondition(bearerKind(of: prefix) == nil, "two features register the bearers \(prefix)")
+        bearers.append(BearerKind(prefix: prefix, look: look))
+    }
+
+    func bearerKind(of token: String) -> BearerKind? { bearers.first { token.hasPrefix($0.prefix) } }
 
     // MARK: Metrics
 

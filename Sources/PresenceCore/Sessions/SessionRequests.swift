@@ -43,13 +43,13 @@ package final class SessionRequests: Feature {
     private func registerRoutes(in registry: inout Registry) {
         let shard = shard
         registry.route(
-            "POST", "/v1/users/{id}/disconnect",
+            "POST", "/v1/users/{id}/disconnect", scope: .usersWrite,
             answer: { [unowned shard] (call) async throws(Refusal) in
                 let reply = try await shard.run(shard.disconnecting(call.ids[0]))
                 return .json(200, #"{"disconnected":\#(reply.rest.last?.int ?? 0)}"#)
             })
         registry.route(
-            "POST", "/v1/users/{id}/revokeTokens",
+            "POST", "/v1/users/{id}/revokeTokens", scope: .usersWrite,
             answer: { [unowned shard] (call) async throws(Refusal) in
                 let reply = try await shard.run(shard.revokingTokens(of: call.ids[0]))
                 let (sessions, notBefore) = (reply.count > 1 ? reply[0].int : nil, reply.rest.last?.int ?? 0)

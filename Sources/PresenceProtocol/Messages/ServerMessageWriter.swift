@@ -113,6 +113,7 @@ public enum ServerMessageWriter {
         if let reason = error.reason { JSONWriter.member("reason", reason, to: &output) }
         if let retryAfter = error.retryAfter { JSONWriter.member("retryAfter", retryAfter, to: &output) }
         if let until = error.until { JSONWriter.member("until", until, to: &output) }
+        if let scope = error.scope { JSONWriter.member("scope", scope, to: &output) }
         if error.outcomeUnknown { JSONWriter.raw(",\"outcomeUnknown\":true", to: &output) }
         JSONWriter.raw("}", to: &output)
     }

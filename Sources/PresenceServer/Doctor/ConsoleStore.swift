@@ -27,4 +27,26 @@ struct ConsoleStore {
             throw ConsoleFailure("\(location): \(error)")
         }
     }
+
+    private static let writer = "console"
+
+    /// Runs a script of a partition as a server would; for that moment the tool counts as a server. Nothing is left if the tool
+    /// dies.
+    func run(
+        _ call: ScriptCall, in keys: PartitionKeys, _ configuration: ServerConfiguration
+    ) throws -> ScriptReply {
+        let needsOffers = configuration.enabled(Features.all).contains { $0.plan.needsOffers(configuration) }
+        let names = needsOffers ? PartitionKeys.offering(call.keys) : call.keys
+        let answers = try store[keys.shards].runAll([
+            ["MULTI"], ["SADD", keys.shards, Self.writer],
+            ["EVAL", call.script.source, String(names.count)] + names + ["0"] + call.arguments(of: Self.writer),
+            ["SREM", keys.shards, Self.writer], ["EXEC"],
+        ])
+        for case .failure(let failure) in answers { throw failure }
+        guard case .success(.array(let results))? = answers.last, results.count == 3 else {
+            throw ConsoleFailure("\(location): the transaction was not made")
+        }
+        if case .error(let message) = results[1] { throw ConsoleFailure("\(location): \(message)") }
+        return ScriptReply(results[1])
+    }
 }

@@ -78,7 +78,7 @@ class Operation:
         self.responses = {int(status): document.resolve(each) for status, each in node["responses"].items()}
         security = node.get("security", document.root.get("security", []))
         self.needs_token = bool(security) and {} not in security
-        self.needs_backend = self.needs_token and all("backend" in each.get("token", ()) for each in security)
+        self.needs_backend = self.needs_token and all("backend" in each.get("token", ()) for each in security if "key" not in each)
 
     @property
     def is_upload(self):

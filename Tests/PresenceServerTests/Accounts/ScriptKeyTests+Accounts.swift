@@ -87,6 +87,15 @@ extension ScriptKeyTests {
         #expect(try accounts.call("POST", "/v1/me/identities", other, token: guest).status == 200)
         #expect(try accounts.call("DELETE", "/v1/me/identities/test", token: guest).status == 204)
         #expect(try accounts.call("DELETE", "/v1/me/identities/test", token: ana).status == 409)
+        let logic = accounts.world.shards[0].logic!
+        let user = UserID("nobody")!
+        let keys = logic.partitions.keys(of: user)
+        logic.run(
+            ScriptCall(
+                .endConsent, in: keys,
+                ["unfinished": keys.unfinished, "user": keys.user(user), "mail": keys.mail],
+                ["intent": "identity nobody", "user": user, "identity": "0a", "before": 1, "notice": ""])
+        ) { _ in }
         try accounts.world.run(for: 1_000)
     }
 

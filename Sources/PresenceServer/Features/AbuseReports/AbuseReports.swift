@@ -31,9 +31,10 @@ final class AbuseReports: Feature {
             "POST", "/v1/reports", for: .users, limits: RouteLimits(bodyBytes: 16_384, rate: Self.rate),
             answer: { [unowned self] (call) async throws(Refusal) in try await report(call) })
         registry.route(
-            "GET", "/v1/reports", answer: { [unowned self] (call) async throws(Refusal) in try await list(call) })
+            "GET", "/v1/reports", scope: .moderationRead,
+            answer: { [unowned self] (call) async throws(Refusal) in try await list(call) })
         registry.route(
-            "POST", "/v1/reports/{id}", limits: RouteLimits(bodyBytes: 4_096),
+            "POST", "/v1/reports/{id}", scope: .moderationWrite, limits: RouteLimits(bodyBytes: 4_096),
             answer: { [unowned self] (call) async throws(Refusal) in try await decide(call) })
     }
 

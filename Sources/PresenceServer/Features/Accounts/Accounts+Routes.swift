@@ -30,6 +30,7 @@ extension Accounts {
         route("GET", "/v1/signin/{text}", for: .everyone, Accounts.beginSignIn)
         route("GET", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
         route("POST", "/v1/signin/{text}/callback", for: .everyone, Accounts.finishSignIn)
+        route("POST", "/v1/signin/{text}/notifications", for: .everyone, Accounts.receiveNotice)
         route("POST", "/v1/emails/verify", for: .everyone, Accounts.verify)
         route("POST", "/v1/passwords/reset", for: .everyone, Accounts.reset)
         registry.route(
@@ -39,18 +40,18 @@ extension Accounts {
             "POST", "/v1/signin/mail", for: .everyone, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in try requestMailCode(call) })
         registry.route(
-            "GET", "/v1/users/{id}/account",
+            "GET", "/v1/users/{id}/account", scope: .usersRead,
             answer: { [unowned self] (call) async throws(Refusal) in try await show(call.ids[0]) })
         registry.route(
-            "DELETE", "/v1/users/{id}/account",
+            "DELETE", "/v1/users/{id}/account", scope: .usersWrite,
             answer: { [unowned self] (call) async throws(Refusal) in
                 try await remove(call.ids[0], held: nil, by: call.writer)
             })
         registry.route(
-            "POST", "/v1/users/{id}/account/disable",
+            "POST", "/v1/users/{id}/account/disable", scope: .usersWrite,
             answer: { [unowned self] in try await setDisabled(true, $0.ids[0]) })
         registry.route(
-            "POST", "/v1/users/{id}/account/enable",
+            "POST", "/v1/users/{id}/account/enable", scope: .usersWrite,
             answer: { [unowned self] in try await setDisabled(false, $0.ids[0]) })
     }
 }

@@ -5,6 +5,7 @@ import PresenceCore
 extension Script {
     private static let guessLibrary = ScriptLibrary(asset_guess_lib())
     static let accountLibrary = ScriptLibrary(asset_account_lib())
+    static let deviceLibrary = accountLibrary + ScriptLibrary(asset_device_lib())
     /// The library of scripts that change accounts and profiles.
     static let fullLibrary = profileLibrary + accountLibrary
 
@@ -18,7 +19,7 @@ extension Script {
     static let signUp = change("sign-up", asset_sign_up(), ClaimPlan.library + fullLibrary)
     static let guess = Script("guess", asset_guess(), library: guessLibrary)
     static let takeBackGuess = Script("take-back-guess", asset_take_back_guess(), library: guessLibrary)
-    static let signIn = change("sign-in", asset_sign_in())
+    static let signIn = change("sign-in", asset_sign_in(), deviceLibrary)
     static let refreshGrant = change("refresh-grant", asset_refresh_grant())
     static let signOut = change("sign-out", asset_sign_out())
     static let account = Script("account", asset_account(), library: accountLibrary)

@@ -53,8 +53,14 @@ extension Accounts {
     static let mailFrom = Setting<String>(
         "mail.from", "Presence <no-reply@localhost>", about: "The sender of mails.")
 
+    static let mailTemplates = Setting<String>(
+        "mail.templates", "",
+        about:
+            "A folder with texts of mails, NAME.LANGUAGE.txt and perhaps .html, in the languages of accounts; empty: "
+            + "all mails are in English.")
+
     static let settings: [any AnySetting] = [
-        mailURL, mailFrom, enabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
+        mailURL, mailFrom, mailTemplates, enabled, passwordMinimum, hideExisting, defaultDisplayName, idle, mostDevices,
         blockedPasswordsFile, perAddress, guests, keepGuests, mailCodeSignUp, providers, returnURLs,
         linkBase,
     ]
@@ -89,6 +95,7 @@ extension Accounts {
         }
         _ = try blockedPasswords(configuration)
         _ = try Provider.all(configuration)
+        _ = try MailTemplates.read(configuration)
         for address in configuration[Accounts.returnURLs] where !WebhookEndpoint.isAllowed(address) {
             throw InvalidConfiguration(
                 key: Accounts.returnURLs.key,

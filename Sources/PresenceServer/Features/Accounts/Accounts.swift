@@ -18,14 +18,19 @@ final class Accounts: Feature {
         "passwords", threads: { _ in max(1, WorkerPlan.cores / 4) }, queue: { _ in 64 }, longestWait: 10,
         hasLowPriority: true)
     static let plan = FeaturePlan(
-        name: "accounts", isOptional: false, scripts: Script.accounts, keys: KeyFamily.accounts,
+        name: "accounts", isOptional: false, scripts: Script.accounts + [.endConsent], keys: KeyFamily.accounts,
         settings: settings, pools: [passwords, MailQueue.pool], check: Accounts.check,
+        reload: { configuration, shared, logger in
+            guard configuration[enabled], !configuration[mailTemplates].isEmpty else { return }
+            await shared.object { CurrentMailTemplates(configuration) }.reload(configuration, logger)
+        },
         warnings: Accounts.warnings)
 
     unowned let shard: ShardLogic
     let rules: PasswordRules
     let own: OwnAccounts
     let mail: MailQueue
+    let templates: CurrentMailTemplates
     let emailChange: EmailChange
     let identityChange: IdentityChange
     /// Empty without accounts.
@@ -57,6 +62,7 @@ final class Accounts: Feature {
         self.shard = shard
         own = OwnAccounts(shard)
         mail = MailQueue(shard)
+        templates = shard.shared.object { [configuration = shard.configuration] in CurrentMailTemplates(configuration) }
         emailChange = EmailChange(shard)
         identityChange = IdentityChange(shard)
         directory = shard.shared.object { ProviderDirectory() }

@@ -21,7 +21,7 @@ final class Banning: Feature {
     func register(in registry: inout Registry) {
         let limits = RouteLimits(bodyBytes: 4_096)
         registry.route(
-            "PUT", "/v1/users/{id}/ban", limits: limits,
+            "PUT", "/v1/users/{id}/ban", scope: .moderationWrite, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in
                 let now = shard.clock.redisNow
                 let request = try call.decoded { (_) throws(DecodingFailure) in try BanRequest(call.body, at: now) }
@@ -29,14 +29,15 @@ final class Banning: Feature {
                 return .json(200, Array(#"{"ban":"#.utf8) + row.json + [UInt8(ascii: "}")])
             })
         registry.route(
-            "DELETE", "/v1/users/{id}/ban",
+            "DELETE", "/v1/users/{id}/ban", scope: .moderationWrite,
             answer: { [unowned self] (call) async throws(Refusal) in
                 let scope = try call.decoded { (_) throws(DecodingFailure) in try BanQuery.scope(call.request.query) }
                 try await unban(call.ids[0], scope)
                 return .done
             })
         registry.route(
-            "GET", "/v1/bans", answer: { [unowned self] (call) async throws(Refusal) in try await list(call) })
+            "GET", "/v1/bans", scope: .moderationRead,
+            answer: { [unowned self] (call) async throws(Refusal) in try await list(call) })
     }
 
     // MARK: Changes

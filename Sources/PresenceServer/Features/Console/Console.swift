@@ -37,7 +37,8 @@ final class Console: Feature {
         }
         registry.route("GET", "/v1/console/totals", for: .adminCalls) { [unowned self] in totals($0) }
         registry.route(
-            "GET", "/v1/users/{id}/sessions", answer: { [unowned self] in try await sessions(of: $0.ids[0]) })
+            "GET", "/v1/users/{id}/sessions", scope: .usersRead,
+            answer: { [unowned self] in try await sessions(of: $0.ids[0]) })
         registry.route("GET", "/v1/console/view", for: .adminCalls) { [unowned self] (call) throws(DecodingFailure) in
             try view(call)
         }

@@ -36,6 +36,7 @@ extension WebFile {
         WebFile("/console/outbox.js", script, asset_console_outbox_js(), []),
         WebFile("/console/conversations.js", script, asset_console_conversations_js(), []),
         WebFile("/console/reports.js", script, asset_console_reports_js(), []),
+        WebFile("/console/keys.js", script, asset_console_keys_js(), []),
         WebFile("/console/webhooks.js", script, asset_console_webhooks_js(), []),
         WebFile("/console/trace.js", script, asset_console_trace_js(), []),
         WebFile("/console/playground.js", script, asset_console_playground_js(), []),

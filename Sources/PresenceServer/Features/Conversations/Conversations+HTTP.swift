@@ -7,16 +7,16 @@ import WebSockets
 extension Conversations {
     func registerRoutes(in registry: inout Registry) {
         registry.route(
-            "PUT", "/v1/conversations/{id}/participants",
+            "PUT", "/v1/conversations/{id}/participants", scope: .conversationsWrite,
             answer: { [unowned self] (call) async throws(Refusal) in try await setParticipants(call) })
         registry.route(
-            "DELETE", "/v1/conversations/{id}/participants",
+            "DELETE", "/v1/conversations/{id}/participants", scope: .conversationsWrite,
             answer: { [unowned self] (call) async throws(Refusal) in
                 try await setParticipants([], of: call.ids[0])
                 return .done
             })
         registry.route(
-            "GET", "/v1/conversations/{id}",
+            "GET", "/v1/conversations/{id}", scope: .conversationsRead,
             answer: { [unowned self] (call) async throws(Refusal) in
                 guard let record = try await reading.read(call.ids[0]), !record.members.isEmpty else {
                     throw MessageRefusal.nowhere.refusal

@@ -29,7 +29,9 @@ final class PersonalData: Feature {
             }
             export(user, to: call)
         }
-        registry.route("GET", "/v1/users/{id}/export") { [unowned self] call in export(call.ids[0], to: call) }
+        registry.route("GET", "/v1/users/{id}/export", scope: .exportsRead) { [unowned self] call in
+            export(call.ids[0], to: call)
+        }
     }
 
     private func export(_ user: UserID, to call: HTTPCall) {

@@ -25,10 +25,10 @@ final class History: Feature {
     func register(in registry: inout Registry) {
         guard shard.configuration[History.enabled] else { return }
         registry.route(
-            "GET", "/v1/users/{id}/history",
+            "GET", "/v1/users/{id}/history", scope: .usersRead,
             answer: { [unowned self] (call) async throws(Refusal) in try await get(call) })
         registry.route(
-            "DELETE", "/v1/users/{id}/history",
+            "DELETE", "/v1/users/{id}/history", scope: .usersWrite,
             answer: { [unowned self] (call) async throws(Refusal) in
                 let key = shard.partitions.keys(of: call.ids[0]).history(call.ids[0])
                 _ = try await shard.run("DEL", key, changes: true)

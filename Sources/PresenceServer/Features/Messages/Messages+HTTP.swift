@@ -7,13 +7,13 @@ import WebSockets
 extension Messages {
     func registerRoutes(in registry: inout Registry) {
         registry.route(
-            "GET", "/v1/conversations/{id}/messages",
+            "GET", "/v1/conversations/{id}/messages", scope: .conversationsRead,
             answer: { [unowned self] (call) async throws(Refusal) in try await get(call) })
         registry.route(
-            "POST", "/v1/conversations/{id}/messages",
+            "POST", "/v1/conversations/{id}/messages", scope: .conversationsWrite,
             answer: { [unowned self] in try await send($0) })
         registry.route(
-            "DELETE", "/v1/conversations/{id}/messages/{id}",
+            "DELETE", "/v1/conversations/{id}/messages/{id}", scope: .conversationsWrite,
             answer: { [unowned self] call in
                 try respond(call, try await delete(call.ids[1].string, in: call.ids[0], by: nil))
             })

@@ -19,7 +19,7 @@ extension Notifications {
     func registerRoutes(in registry: inout Registry) {
         // 1,000 ids at their longest, with each byte escaped, and one notification are a quarter of the longest body.
         registry.route(
-            "POST", "/v1/notifications",
+            "POST", "/v1/notifications", scope: .notificationsWrite,
             answer: { [unowned self] (call) async throws(Refusal) in try await notify(call) })
     }
 

@@ -18,7 +18,7 @@ final class Profiles: Feature {
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.updateProfile(members) }
         ) { [unowned self] changes, context in update(changes, context) }
         registry.route(
-            "PATCH", "/v1/users/{id}/profile",
+            "PATCH", "/v1/users/{id}/profile", scope: .usersWrite,
             answer: { [unowned self] (call) async throws(Refusal) in try await update(call) })
     }
 

@@ -56,11 +56,11 @@ final class Usernames: Feature {
             "GET", "/v1/usernames/{text}", for: .usersOrAnyone, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in try await show(call) })
         registry.route(
-            "GET", "/v1/usernames/{text}/user", for: .users, limits: limits,
+            "GET", "/v1/usernames/{text}/user", for: .users, scope: .usersRead, limits: limits,
             answer: { [unowned self] (call) async throws(Refusal) in try await showOwner(call) })
         if shard.configuration[Self.directory] {
             registry.route(
-                "GET", "/v1/people", for: .users, limits: limits,
+                "GET", "/v1/people", for: .users, scope: .usersRead, limits: limits,
                 answer: { [unowned self] (call) async throws(Refusal) in try await showPeople(call) })
         }
         registry.route(

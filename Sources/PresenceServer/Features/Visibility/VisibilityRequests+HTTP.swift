@@ -7,7 +7,7 @@ import WebSockets
 extension VisibilityRequests {
     func registerRoutes(in registry: inout Registry) {
         registry.route(
-            "GET", "/v1/users/{id}/visibility",
+            "GET", "/v1/users/{id}/visibility", scope: .usersRead,
             answer: { [unowned self] (call) async throws(Refusal) in
                 let lists = try await lists(of: call.ids[0])
                 var json = Self.visibility(lists.visibility)
@@ -18,12 +18,14 @@ extension VisibilityRequests {
                 return .json(200, json + [0x7D])
             })
         registry.route(
-            "PATCH", "/v1/users/{id}/visibility",
+            "PATCH", "/v1/users/{id}/visibility", scope: .usersWrite,
             answer: { [unowned self] (call) async throws(Refusal) in try await set(call) })
         registry.route(
-            "PATCH", "/v1/users/{id}/contacts", answer: { [unowned self] in try await change(.contacts, $0) })
+            "PATCH", "/v1/users/{id}/contacts", scope: .usersWrite,
+            answer: { [unowned self] in try await change(.contacts, $0) })
         registry.route(
-            "PATCH", "/v1/users/{id}/blocks", answer: { [unowned self] in try await change(.blocks, $0) })
+            "PATCH", "/v1/users/{id}/blocks", scope: .usersWrite,
+            answer: { [unowned self] in try await change(.blocks, $0) })
     }
 
     private func set(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {

@@ -36,10 +36,11 @@ extension Watching {
     // MARK: HTTP
 
     func registerRoutes(in registry: inout Registry) {
-        registry.route("GET", "/v1/users/{id}", for: .users) { [unowned self] call in
+        registry.route("GET", "/v1/users/{id}", for: .users, scope: .usersRead) { [unowned self] call in
             read(call.ids, call) { $0[0].json }
         }
-        registry.route("POST", "/v1/users/get", for: .users) { [unowned self] (call) throws(DecodingFailure) in
+        registry.route("POST", "/v1/users/get", for: .users, scope: .usersRead) {
+            [unowned self] (call) throws(DecodingFailure) in
             let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
             // One token was taken for the request; the user's next request pays for the ids of this one.
             let more = RequestPrice.ids(users.count) - 1

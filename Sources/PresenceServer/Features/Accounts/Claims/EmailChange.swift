@@ -139,7 +139,7 @@ final class EmailChange {
             [
                 "user": wish.user, "address": wish.email.text, "number": wish.number, "former": wish.old?.text,
                 "text": accounts.flatMap { accounts in
-                    wish.old.map { MailText.addressChanged(from: $0, accounts).encoded }
+                    wish.old.map { MailText.addressChanged(from: $0, of: wish.user, accounts).encoded }
                 }, "digest": token.digest, "lifetime": MailToken.lifetime,
                 "request": accounts.map { MailText.verification(of: wish.email, token, $0).encoded },
             ])

@@ -13,19 +13,17 @@ import Redis
 ///
 /// To be used from one thread. It blocks on Redis, so it is for tools and never for a loop.
 public struct AccountConsole {
-    let store: DoctorStore
-    private let location: RedisLocation
-    let partitions: Partitions
+    private let place: ConsoleStore
+    var store: DoctorStore { place.store }
+    var partitions: Partitions { place.partitions }
     private let configuration: ServerConfiguration
 
-    private static let writer = "console"
     /// How many keys one step of a list reads.
     private static let step = "200"
 
     /// - Throws: ``ConsoleFailure`` if Redis cannot be reached, or no server of this version has used it.
     public init(url: String, configuration: ServerConfiguration) throws(ConsoleFailure) {
-        let console = try ConsoleStore(url: url, configuration: configuration)
-        (store, location, partitions) = (console.store, console.location, console.partitions)
+        place = try ConsoleStore(url: url, configuration: configuration)
         self.configuration = configuration
     }
 
@@ -115,7 +113,7 @@ public struct AccountConsole {
                     "password": PasswordHash(of: password).bytes.hexadecimal,
                     "displayName": JSONWriter.encoded(name), "idempotency": "", "repetition": 0, "grant": "",
                     "secret": "", "kind": "", "name": "", "digest": "-", "lifetime": 0, "text": "",
-                    "isVerified": isVouching,
+                    "isVerified": isVouching, "device": "", "language": "",
                 ]), keys)
         guard reply.word == "OK" else { throw ConsoleFailure("\(email.text) has an account already") }
         return user.string
@@ -203,21 +201,8 @@ public struct AccountConsole {
         return AddressPartitions(key: key, partitions: partitions)
     }
 
-    /// Runs a script as a server would; for that moment the console counts as a server.
     private func run(_ call: ScriptCall, _ keys: PartitionKeys) throws -> ScriptReply {
-        let needsOffers = configuration.enabled(Features.all).contains { $0.plan.needsOffers(configuration) }
-        let names = needsOffers ? PartitionKeys.offering(call.keys) : call.keys
-        let answers = try store[keys.shards].runAll([
-            ["MULTI"], ["SADD", keys.shards, Self.writer],
-            ["EVAL", call.script.source, String(names.count)] + names + ["0"] + call.arguments(of: Self.writer),
-            ["SREM", keys.shards, Self.writer], ["EXEC"],
-        ])
-        for case .failure(let failure) in answers { throw failure }
-        guard case .success(.array(let results))? = answers.last, results.count == 3 else {
-            throw ConsoleFailure("\(location): the transaction was not made")
-        }
-        if case .error(let message) = results[1] { throw ConsoleFailure("\(location): \(message)") }
-        return ScriptReply(results[1])
+        try place.run(call, in: keys, configuration)
     }
 }
 

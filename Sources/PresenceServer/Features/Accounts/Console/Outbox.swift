@@ -43,7 +43,7 @@ public struct Outbox {
         let text = String(decoding: data, as: UTF8.self).replacing("\r\n", with: "\n")
         let parts = text.split(separator: "\n\n", maxSplits: 1)
         var heads: [String: String] = [:]
-        for line in (parts.first ?? "").split(separator: "\n") {
+        for line in (parts.first ?? "").replacing("\n ", with: " ").split(separator: "\n") {
             let words = line.split(separator: ":", maxSplits: 1)
             if words.count == 2 { heads[words[0].lowercased()] = words[1].trimmingCharacters(in: .whitespaces) }
         }
@@ -52,7 +52,7 @@ public struct Outbox {
         }
         return Entry(
             file: folder + "/" + name, date: heads["date"] ?? "", to: heads["to"] ?? "",
-            subject: heads["subject"] ?? "",
+            subject: EncodedWords.decoded(heads["subject"] ?? ""),
             link: link.map(String.init))
     }
 }

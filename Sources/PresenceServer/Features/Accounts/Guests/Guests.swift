@@ -10,9 +10,9 @@ extension Accounts {
 
     /// Creates a guest. Its user id lies in any partition, because no address must lie beside it.
     func signUpGuest(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
-        let (named, device, unwanted) = try call.body { (body) throws(DecodingFailure) in
+        let (named, device, language, unwanted) = try call.body { (body) throws(DecodingFailure) in
             (
-                try body.optionalText("displayName"), try SigningDevice(body),
+                try body.optionalText("displayName"), try SigningDevice(body), try Self.language(in: body),
                 ["email", "password", "username"].first { body.has($0) }
             )
         }
@@ -34,6 +34,7 @@ extension Accounts {
                 "displayName": JSONWriter.encoded(named.map(FreeText.trimmed) ?? Self.guestName), "idempotency": "",
                 "repetition": 0, "grant": grant.id, "secret": grant.key.hexadecimal, "kind": device.kind,
                 "name": device.name, "digest": "", "lifetime": 0, "text": "", "isVerified": false,
+                "device": device.digest, "language": language.map(JSONWriter.encoded) ?? "",
             ])
         let reply = try await shard.run(create).accepted(or: AccountRefusal.self)
         return try tokens(of: user, grant.id, key: grant.key, counter: 1, account: reply[1].bytes, status: 201)

@@ -9,11 +9,12 @@ extension Script {
     static let identityState = change("identity-state", asset_identity_state())
     static let endIdentity = change("end-identity", asset_end_identity())
     static let dropIdentities = change("drop-identities", asset_drop_identities())
-    static let enterIdentity = change("enter-identity", asset_enter_identity())
+    static let enterIdentity = change("enter-identity", asset_enter_identity(), deviceLibrary)
+    static let endConsent = change("end-consent", asset_end_consent())
     static let signUpIdentity = change("sign-up-identity", asset_sign_up_identity(), fullLibrary)
 
     static let identities: [Script] = [
         .wantIdentity, .addIdentity, .holdsIdentity, .identityState, .endIdentity, .dropIdentities,
-        .enterIdentity, .signUpIdentity,
+        .enterIdentity, .endConsent, .signUpIdentity,
     ]
 }

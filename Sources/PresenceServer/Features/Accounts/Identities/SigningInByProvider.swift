@@ -36,10 +36,17 @@ extension Accounts {
     func verify(
         _ call: HTTPCall, _ text: String, of provider: Provider, nonce: String?
     ) async throws(Refusal) -> IdentityClaims {
+        try await judged(call) { () async throws(Refusal) in
+            try await claims(call, text, of: provider, nonce: nonce)
+        }
+    }
+
+    /// The value of a token for which the caller's address was charged: it is charged for refused tokens only.
+    func judged<Value>(_ call: HTTPCall, _ judge: () async throws(Refusal) -> Value) async throws(Refusal) -> Value {
         do throws(Refusal) {
-            let claims = try await claims(call, text, of: provider, nonce: nonce)
+            let value = try await judge()
             tries.refund(1, to: call.address)
-            return claims
+            return value
         } catch {
             if error.status == 401 {
                 countFailure(of: call.address)
@@ -120,14 +127,17 @@ extension Accounts {
         let (user, keys, grant) = (claim.user, shard.partitions.keys(of: claim.user), newGrant())
         let reply = try await shard.run(
             ScriptCall(
-                .enterIdentity, in: keys, ["user": keys.user(user), "grants": keys.grants(user)],
+                .enterIdentity, in: keys,
+                ["user": keys.user(user), "grants": keys.grants(user), "mail": keys.mail],
                 [
                     "user": user, "identity": identity.digest, "number": claim.number, "grant": grant.id,
                     "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
                     "idle": shard.configuration[Accounts.idle], "most": shard.configuration[Accounts.mostDevices],
+                    "device": device.digest, "notice": MailText.newDevice(device, of: user, self),
                 ]))
         switch reply.word {
         case "OK":
+            mail.deliver(keys)
             var account = reply[0].bytes
             if reply[1].string == "1" { account = await giveAddress(of: identity, to: user) ?? account }
             return try tokens(
@@ -162,6 +172,7 @@ extension Accounts {
                     "email": identity.emailArgument,
                     "displayName": JSONWriter.encoded(named ?? identity.displayName ?? fromEmail ?? "User"),
                     "grant": grant.id, "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
+                    "device": device.digest,
                 ]))
         guard reply.word == "OK" else { return nil }
         let account = await giveAddress(of: identity, to: user) ?? reply[0].bytes

@@ -108,7 +108,7 @@ final class MailQueue {
             await settle(text, keys)
             return true
         }
-        let outcome = await send(mail)
+        let outcome = await send(shard.feature(Accounts.self)?.written(mail) ?? mail)
         if case .unreachable? = outcome { rest() } else if outcome != nil { failures = 0 }
         await settle(text, again: pause(after: outcome, mail), keys)
         return outcome != nil

@@ -93,14 +93,19 @@ extension Accounts {
         let reply = try await shard.run(
             ScriptCall(
                 .enter, in: keys,
-                ["unfinished": keys.unfinished, "user": keys.user(user), "grants": keys.grants(user)],
+                [
+                    "unfinished": keys.unfinished, "user": keys.user(user), "grants": keys.grants(user),
+                    "mail": keys.mail,
+                ],
                 [
                     "user": user, "address": email.text, "grant": grant.id, "secret": grant.key.hexadecimal,
                     "kind": device.kind, "name": device.name, "idle": shard.configuration[Accounts.idle],
                     "most": shard.configuration[Accounts.mostDevices],
-                    "identityIntent": IdentityChange.member(of: user),
+                    "identityIntent": IdentityChange.member(of: user), "device": device.digest,
+                    "notice": MailText.newDevice(device, of: user, self),
                 ]))
         guard reply.word == "OK" else { throw .mailCode }
+        mail.deliver(keys)
         return try tokens(
             of: user, grant.id, key: grant.key, counter: 1, account: reply[0].bytes, status: 200, isCreated: false)
     }
@@ -123,7 +128,7 @@ extension Accounts {
                 "intent": "", "user": user, "number": "", "address": email.text, "password": "",
                 "displayName": JSONWriter.encoded(displayName), "idempotency": "", "repetition": 0, "grant": grant.id,
                 "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name, "digest": "-",
-                "lifetime": 0, "text": "", "isVerified": true,
+                "lifetime": 0, "text": "", "isVerified": true, "device": device.digest, "language": "",
             ])
         let reply = try await shard.run(create)
         guard reply.word == "OK" else { return .taken(reply[0].string ?? "") }

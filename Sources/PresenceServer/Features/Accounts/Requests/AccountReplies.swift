@@ -1,3 +1,4 @@
+import Passwords
 import PresenceCore
 import PresenceProtocol
 import Redis
@@ -122,6 +123,7 @@ extension ShardLogic {
 extension HTTPResponse {
     static let done = HTTPResponse(status: 204)
     static let accepted = HTTPResponse.json(202, "{}")
+    static let empty = HTTPResponse.json(200, "{}")
 
     static func account(_ account: [UInt8]) -> HTTPResponse {
         .json(200, Array(#"{"account":"#.utf8) + account + [UInt8(ascii: "}")])
@@ -154,6 +156,10 @@ struct SigningDevice {
     let kind: String
     /// An encoded JSON string.
     let name: String
+    /// The same device has the same digest at its next sign-in: by its id, or by kind and name if it gives none.
+    let digest: String
+    /// For people.
+    let shownName: String
 
     init(_ body: RequestObject) throws(DecodingFailure) {
         let device = try body.optionalObject("device").map { (json) throws(DecodingFailure) in
@@ -161,5 +167,8 @@ struct SigningDevice {
         }
         kind = (device?.kind ?? .other).rawValue
         name = JSONWriter.encoded(device?.name ?? "")
+        let known = device?.id.map { "id \($0.string)" } ?? "\(kind) \(device?.name ?? "")"
+        digest = Sodium.sha256(Array(known.utf8)).prefix(8).hexadecimal
+        shownName = device?.name.flatMap { $0.isEmpty ? nil : $0 } ?? (kind == DeviceKind.other.rawValue ? "?" : kind)
     }
 }

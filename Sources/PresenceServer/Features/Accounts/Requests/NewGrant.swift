@@ -27,16 +27,18 @@ extension Accounts {
         let keys = shard.partitions.keys(of: user)
         let grant = newGrant()
         let call = ScriptCall(
-            .signIn, in: keys, ["user": keys.user(user), "grants": keys.grants(user)],
+            .signIn, in: keys, ["user": keys.user(user), "grants": keys.grants(user), "mail": keys.mail],
             [
                 "user": user, "compared": held.bytes.hexadecimal, "stronger": stronger?.bytes.hexadecimal,
                 "grant": grant.id, "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
                 "idle": shard.configuration[Accounts.idle], "most": shard.configuration[Accounts.mostDevices],
-                "verifiedOnly": shard.configuration[Accounts.hideExisting],
+                "verifiedOnly": shard.configuration[Accounts.hideExisting], "device": device.digest,
+                "notice": MailText.newDevice(device, of: user, self),
             ])
         let reply = try await guess.takenBack { () async throws(Refusal) in try await shard.run(call) }
             .accepted(or: AccountRefusal.self)
         await guess.forget()
+        mail.deliver(keys)
         return try tokens(of: user, grant.id, key: grant.key, counter: 1, account: reply[0].bytes, status: status)
     }
 

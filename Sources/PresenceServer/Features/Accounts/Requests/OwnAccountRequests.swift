@@ -27,6 +27,15 @@ extension Accounts {
         return try own(try await shard.run(change).accepted(or: AccountRefusal.self), user)
     }
 
+    /// The person's language for mails, of a sign-up or a change.
+    static func language(in body: RequestObject) throws(DecodingFailure) -> String? {
+        let language = try body.optionalText("preferredLanguage")
+        if let language, !LanguageTag.isWellFormed(language) {
+            throw .invalid("preferredLanguage", "must be a language tag of BCP 47")
+        }
+        return language
+    }
+
     func own(_ reply: ScriptReply, _ user: UserID) throws(Refusal) -> HTTPResponse {
         guard let response = HTTPResponse.own(reply, shard.bodyMark, hasProviders: !providers.isEmpty) else {
             throw shard.damaged(user)
@@ -48,10 +57,7 @@ extension Accounts {
             changes += ["a", "setup", isCompleted ? "1" : ""]
         }
         if members.has("preferredLanguage") {
-            let language = try members.optionalText("preferredLanguage")
-            if let language, !LanguageTag.isWellFormed(language) {
-                throw .invalid("preferredLanguage", "must be a language tag of BCP 47")
-            }
+            let language = try Self.language(in: members)
             changes += ["a", "language", language.map(JSONWriter.encoded) ?? ""]
         }
         return changes

@@ -17,6 +17,7 @@ extension Accounts {
         let username: String?
         let device: SigningDevice
         let idempotency: String
+        let language: String?
     }
 
     func signUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
@@ -66,6 +67,7 @@ extension Accounts {
                 try body.optionalText("username"), try body.optionalText("idempotency") ?? "", try SigningDevice(body)
             )
         }
+        let language = try call.body { (body) throws(DecodingFailure) in try Self.language(in: body) }
         guard let email = EmailAddress(address) else { throw .invalidEmail }
         // A taken username would reveal whether the sign-up created an account.
         let username = shard.configuration[Accounts.hideExisting] ? nil : wished
@@ -82,7 +84,7 @@ extension Accounts {
         return SignUp(
             email: email, password: password,
             displayName: named.map(FreeText.trimmed) ?? shard.configuration.defaultDisplayName(of: email),
-            username: username, device: device, idempotency: idempotency)
+            username: username, device: device, idempotency: idempotency, language: language)
     }
 
     /// Creates the account, with a claim on its username if there is one.
@@ -102,6 +104,7 @@ extension Accounts {
                     "grant": signsIn ? grant.id : nil, "secret": grant.key.hexadecimal,
                     "kind": request.device.kind, "name": request.device.name, "digest": token.digest,
                     "lifetime": MailToken.lifetime, "text": mail, "isVerified": false,
+                    "device": request.device.digest, "language": request.language.map(JSONWriter.encoded) ?? "",
                 ])
         }
         if let name = request.username, let usernames {

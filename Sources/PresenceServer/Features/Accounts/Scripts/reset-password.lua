@@ -8,7 +8,7 @@
 -- replies: OK | GONE | FENCED
 if not mailToken(userKey, 'reset', digest) then return { 'GONE' } end
 redis.call('HSET', userKey, 'password', unhex(password))
-redis.call('HDEL', userKey, 'reset')
+redis.call('HDEL', userKey, 'reset', 'knownDevices')
 dropChange(userKey)
 dropIdentities(userKey, '', unfinishedKey, identityIntent)
 verifyAddress(user, userKey)

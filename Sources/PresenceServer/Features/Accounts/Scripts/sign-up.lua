@@ -5,7 +5,7 @@
 -- args: intent, user, number of the wish for a username or '', address or '' for a guest, password (hex) or '', displayName
 --       (encoded), idempotency or '', repetition how long that is remembered, grant or '' to sign in on none, secret its key
 --       (hex), kind, name (encoded), digest of the token that verifies the address (hex), lifetime of the token, text of the
---       mail or '', isVerified if the address counts as verified
+--       mail or '', isVerified if the address counts as verified, device its digest, language (encoded) or ''
 -- replies: OK(what fulfil says or '', account, version) | GONE(last) if the wish is over
 --       | TAKEN(claim) if the address is claimed by another: "USER NUMBER" | FENCED
 local taken = address ~= '' and redis.call('HGET', emailsKey, address)
@@ -34,7 +34,11 @@ if password ~= '' then redis.call('HSET', userKey, 'password', unhex(password)) 
 if isVerified == '1' then redis.call('HSET', userKey, 'verified', '1') end
 if idempotency ~= '' then redis.call('HSET', userKey, 'idempotency', int(now + tonumber(repetition)) .. ' ' .. idempotency) end
 changeProfile(channel, user, userKey, floorKey, profile, directoryKey)
-if grant ~= '' then signIn(user, grantsKey, grant, secret, kind, name, 0, 1) end
+if language ~= '' then redis.call('HSET', userKey, 'language', language) end
+if grant ~= '' then
+    signIn(user, grantsKey, grant, secret, kind, name, 0, 1)
+    redis.call('HSET', userKey, 'knownDevices', device)
+end
 if text ~= '' then pushMail(mailKey, text, limit) end
 offer('account.created', user)
 return { 'OK', released, accountChanged(user, userKey) }

@@ -1,8 +1,8 @@
--- uses: account-lib
+-- uses: account-lib device-lib
 -- Signs a device in whose user a provider has identified.
--- keys: user, grants
+-- keys: user, grants, mail
 -- args: user, identity, number, grant, secret its key (hex), kind, name (encoded), idle ms after which an unused device is
---       forgotten, most devices
+--       forgotten, most devices, device its digest, notice text of a mail that tells of a new device
 -- replies: OK(account, 1 if it has no address) | STALE if the account does not have the identity under this number
 --       | CHANGED if the account is disabled | BANNED(until, reason) | FENCED
 local isHeld = false
@@ -15,5 +15,6 @@ if held[1] then return { 'CHANGED' } end
 local ban = banned(held[2])
 if ban then return ban end
 signIn(user, grantsKey, grant, secret, kind, name, tonumber(idle), tonumber(most))
+noteDevice(userKey, mailKey, device, notice)
 local body = account(user, userKey)
 return { 'OK', body, held[3] and '0' or '1' }
