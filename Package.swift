@@ -154,7 +154,7 @@ let package = Package(
                 "Features/Messages/Scripts", "Delivery/Scripts", "Features/History/Scripts",
                 "Features/Notifications/Scripts",
                 "Features/Push/Scripts", "Features/Banning/Scripts",
-                "Features/AbuseReports/Scripts",
+                "Features/AbuseReports/Scripts", "Features/ContactRequests/Scripts",
             ],
             swiftSettings: features
         ),
@@ -378,7 +378,7 @@ let pages: [String: [String]] = [
     ],
     "PresenceServer": [
         "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/",
-        "Features/Banning/", "Features/Console/", "Features/Conversations/", "Features/Export/", "Features/History/",
+        "Features/Banning/", "Features/Console/", "Features/ContactRequests/", "Features/Conversations/", "Features/Export/", "Features/History/",
         "Features/Messages/", "Features/Moderation/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
         "Features/Usernames/", "Features/Webhooks/",
     ],

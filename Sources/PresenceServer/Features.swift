@@ -15,6 +15,7 @@ package enum Features {
         EventDelivery.self,
         Notifications.self,
         VisibilityRequests.self,
+        ContactRequests.self,
         Banning.self,
         AbuseReports.self,
         Accounts.self,

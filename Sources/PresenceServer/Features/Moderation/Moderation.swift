@@ -110,6 +110,11 @@ final class Moderation: Feature {
         return try await shard.work(Self.words) { texts.contains(where: words.areIn) }
     }
 
+    /// Refuses a short text of another kind, if it has a blocked word.
+    func checkWords(of text: String) throws(Refusal) {
+        if let words = blocked?.words, words.areIn(text) { throw Verdict.refusal(Self.blockedReason) }
+    }
+
     // MARK: The hook
 
     /// - Returns: The verdict, also the one for a failure; `nil` if a failure refuses.

@@ -53,6 +53,8 @@ if priority ~= '' then
     put(c, 'priority', table.concat(numbers, ' '))
 end
 sender.own = c.last -- mutation: own-is-read
+-- Writing answers a request.
+acceptRequest(c, from)
 putMember(c, from)
 note(c, c.last, raw, changesKey, most)
 bump(c)
