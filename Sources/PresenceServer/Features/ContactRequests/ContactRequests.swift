@@ -138,8 +138,9 @@ enum ContactRefusal: String, RefusalWord {
         switch self {
         case .blocks: Refusal(.forbidden, "this user blocks the other one")
         case .tooMany:
-            Refusal(.tooMany, "at most \(ContactRequests.mostAsked) requests of one user wait for an answer")
-        case .full: Refusal(.tooMany, "no more users may be in the list of contacts")
+            Refusal(
+                .tooMany, "at most \(ContactRequests.mostAsked) requests of one user wait for an answer", field: "user")
+        case .full: Refusal(.tooMany, "no more users may be in the list of contacts", field: "user")
         case .none: Refusal(.notFound, "there is no such request")
         }
     }
