@@ -378,7 +378,8 @@ let pages: [String: [String]] = [
     ],
     "PresenceServer": [
         "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/",
-        "Features/Banning/", "Features/Console/", "Features/ContactRequests/", "Features/Conversations/", "Features/Export/", "Features/History/",
+        "Features/Banning/", "Features/Console/", "Features/ContactRequests/", "Features/Conversations/",
+        "Features/Export/", "Features/History/",
         "Features/Messages/", "Features/Moderation/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
         "Features/Usernames/", "Features/Webhooks/",
     ],

@@ -96,9 +96,14 @@ final class ContactHistory: DrawnHistory {
         case 7...10: ask(client, "answerContact", #""user":"\#(other)","accept":\#(draw(0...2) > 0)"#)
         case 11: ask(client, "block", #""users":["\#(other)"]"#)
         case 12: ask(client, "unblock", #""users":["\#(other)"]"#)
-        case 13: ask(client, "setVisibility", #""visibility":{"findable":"\#(["everyone", "contacts", "nobody"][draw(0...2)])"}"#)
+        case 13:
+            ask(
+                client, "setVisibility",
+                #""visibility":{"findable":"\#(["everyone", "contacts", "nobody"][draw(0...2)])"}"#)
         case 14, 15:
-            ask(client, "setVisibility", #""conversations":{"from":"\#(["everyone", "contacts", "contacts"][draw(0...2)])"}"#)
+            ask(
+                client, "setVisibility",
+                #""conversations":{"from":"\#(["everyone", "contacts", "contacts"][draw(0...2)])"}"#)
         case 16...18: ask(client, "createConversation", #""participants":["\#(other)"]"#)
         case 19: talk(client, "send") { #","message":{"id":"m\#($0)","text":"Hi"}"# }
         case 20: talk(client, "mark") { _ in #","read":9,"delivered":9"# }
@@ -171,7 +176,9 @@ final class ContactHistory: DrawnHistory {
             for change in rest[8...] where rest[5] == "blocks" && change.hasPrefix("+") {
                 let other = String(change.dropFirst())
                 everBlocked.insert("\(rest[0]) \(other)")
-                if try state(of: "in:" + other, of: rest[0]) == "o" { fail("\(rest[0]) blocks \(other), who still asks") }
+                if try state(of: "in:" + other, of: rest[0]) == "o" {
+                    fail("\(rest[0]) blocks \(other), who still asks")
+                }
                 count("blocks")
             }
         case .answerContact where rest[3] != "1":
@@ -312,7 +319,9 @@ final class ContactHistory: DrawnHistory {
             guard !isLost else { continue }
             if lists[0] != lists[1] { fail("one of \(name) and \(other) lists the other") }
             if accepted.contains("\(name) \(other)"), !lists[0] { fail("\(name) and \(other) are no contacts") }
-            if lists[0], open.contains(where: { $0.user.string == other }) { fail("\(other) is a contact and asks \(name)") }
+            if lists[0], open.contains(where: { $0.user.string == other }) {
+                fail("\(other) is a contact and asks \(name)")
+            }
         }
         let truth = String(decoding: OpenContactRequests(value, at: world.redisNow).member(), as: UTF8.self)
         for client in clients where client.user == name && client.isConnected {
@@ -327,7 +336,9 @@ final class ContactHistory: DrawnHistory {
     /// Other users keep nothing that the deleted user has asked, or had been asked before.
     private func checkGone() throws {
         count("deletions")
-        if try redis.command(["EXISTS", keys(of: dee).asked(dee)]).get().int != 0 { fail("dee is gone, and keeps requests") }
+        if try redis.command(["EXISTS", keys(of: dee).asked(dee)]).get().int != 0 {
+            fail("dee is gone, and keeps requests")
+        }
         for name in Self.names where name != "dee" {
             if try ["o", "a"].contains(state(of: "in:dee", of: name)) { fail("\(name) is asked by dee, who is gone") }
         }

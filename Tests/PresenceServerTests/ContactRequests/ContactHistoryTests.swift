@@ -27,13 +27,16 @@ import Testing
 
     static let mistakes: [ScriptMistake] = [
         ScriptMistake(name: "a blocked user's request is shown", at: "blocked-asks", faults: ["blocks"]),
-        ScriptMistake(name: "a block leaves the request that there is", at: "block-ends-asking", faults: ["who still asks"]),
+        ScriptMistake(
+            name: "a block leaves the request that there is", at: "block-ends-asking", faults: ["who still asks"]),
         ScriptMistake(name: "a hidden user is asked", at: "hidden-is-asked", faults: ["hides from"]),
         ScriptMistake(name: "a refused user asks again", at: "refused-asks-again", faults: ["has refused"]),
         ScriptMistake(
             name: "an acceptance makes one contact", at: "accepted-is-mutual", becomes: "            local _ = 0",
             faults: ["lists the other", "are no contacts"]),
-        ScriptMistake(name: "a deleted user still asks", at: "deleted-ask", faults: ["who is gone", "keeps requests", "does not ask"]),
+        ScriptMistake(
+            name: "a deleted user still asks", at: "deleted-ask",
+            faults: ["who is gone", "keeps requests", "does not ask"]),
         ScriptMistake(
             name: "a stranger's conversation is no request", at: "strangers-ask", becomes: "    and false",
             faults: ["is no request to"]),

@@ -152,7 +152,7 @@ final class VisibilityRequests: Feature {
 }
 
 extension VisibilityChange {
-    fileprivate var hasMoreThanReceipts: Bool { 
+    fileprivate var hasMoreThanReceipts: Bool {
         presence != nil || lastSeen != nil || findable != nil || conversationsFrom != nil
     }
 }
