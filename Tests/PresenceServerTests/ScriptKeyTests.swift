@@ -162,6 +162,7 @@ import Testing
         shard.logic.run(shard.logic.revokingTokens(of: user)) { _ in }
         try ban("eve", from: conversation, in: world)
         try report("eve", in: conversation, in: world)
+        try askContacts(in: world)
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])
@@ -182,6 +183,27 @@ import Testing
                 #expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
             }
         }
+    }
+
+    /// Runs the scripts of requests between users.
+    private func askContacts(in world: World) throws {
+        func call(_ method: String, _ path: String, _ body: [String: Any]) throws {
+            let call = SimulatedCall(method, "/v1/users/" + path, body, token: "!backend", to: world.shards[0])
+            try world.run(for: 200)
+            #expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
+        }
+        try call("PATCH", "hal/visibility", ["conversations": ["from": "contacts"]])
+        let fay = try SimulatedClient("fay", in: world).connect(to: world.shards[0])
+        fay.send(.createConversation(participants: [UserID("hal")!]))
+        for user in ["gus", "hal", "ian"] { try call("POST", "fay/contactRequests", ["user": user]) }
+        try call("PUT", "gus/contactRequests/fay", ["accept": true])
+        try call("PUT", "hal/contactRequests/fay", ["accept": false])
+        try call("PATCH", "fay/blocks", ["add": ["ian"]])
+        let (user, shard) = (UserID("fay")!, world.shards[0])
+        let keys = shard.logic.partitions.keys(of: user)
+        shard.logic.run(
+            ScriptCall(.forgetAsked, in: keys, ["asked": keys.asked(user)], ["other": "ian", "number": Int64.max])
+        ) { _ in }
     }
 
     /// Runs the scripts of reports.

@@ -144,6 +144,7 @@ local function leave(c, user)
     c.members[user] = nil
     put(c, 'm:' .. user, nil)
     put(c, 'h:' .. user, nil)
+    if string.match(c.raw.request or '', '^%S+') == user then put(c, 'request', nil) end
     c.left[user], c.joining[user] = true, nil
 end
 
