@@ -54,6 +54,11 @@ def leaks(asker, since, *allowed):
     return [each for each in asker.log[since:] if "id" not in each and each["type"] not in allowed]
 
 
+def values(redis):
+    """Every record of requests as text."""
+    return {key: redis.command("HGETALL", key) for key in redis.command("KEYS", "*asked:*").splitlines()}
+
+
 # Requests
 
 
@@ -314,21 +319,27 @@ async def test_a_ban_withdraws_requests(server):
 
 
 async def test_a_deleted_account_takes_requests_along(start):
-    server = start(ON | SETTINGS)
+    redis = start.redis()
+    server = start(ON | SETTINGS, redis=redis)
     accounts, room = Accounts(server), Room(server)
     ana, bob, cy = await together(*[accounts.sign_up(displayName=name) for name in ("Ana", "Bob", "Cy")])
     clients = [await room.come(name, token=each.access) for name, each in (("ana", ana), ("bob", bob), ("cy", cy))]
-    await clients[1].did("requestContact", user=ana.user)
+    for client, person in zip(clients, (ana, bob, cy)):
+        client.user = person.user
+    await clients[1].did("requestContact", user=ana.user, text="Something private")
     await clients[1].did("requestContact", user=cy.user)
     await clients[2].did("requestContact", user=bob.user)
     await are_contacts(clients[1], clients[2])
-    await clients[0].did("requestContact", user=cy.user)
+    await clients[0].did("requestContact", user=cy.user, text="Something else")
     await asked_by(clients[2], clients[0])
     export = await ana.call("GET", "/v1/me/export")
     assert b'"from":"%s"' % bob.user.encode() in export.body and b'"to":"%s"' % cy.user.encode() in export.body
     assert (await ana.call("DELETE", "/v1/me", {"password": PASSWORD})).status == 204
     await asked_by(clients[2])
     await clients[2].refused("not_found", "answerContact", user=ana.user, accept=True)
+    left = values(redis)
+    assert not [key for key in left if key.endswith(f"asked:{ana.user}")]
+    assert not [key for key, value in left.items() if "Something" in value]
     # The answer to a later request is the same.
     await clients[2].did("requestContact", user=ana.user)
 
