@@ -324,8 +324,6 @@ async def test_a_deleted_account_takes_requests_along(start):
     accounts, room = Accounts(server), Room(server)
     ana, bob, cy = await together(*[accounts.sign_up(displayName=name) for name in ("Ana", "Bob", "Cy")])
     clients = [await room.come(name, token=each.access) for name, each in (("ana", ana), ("bob", bob), ("cy", cy))]
-    for client, person in zip(clients, (ana, bob, cy)):
-        client.user = person.user
     await clients[1].did("requestContact", user=ana.user, text="Something private")
     await clients[1].did("requestContact", user=cy.user)
     await clients[2].did("requestContact", user=bob.user)
