@@ -121,15 +121,16 @@ final class ContactRequestLists {
     private func apply(_ list: OpenContactRequests, of user: UserID) {
         guard let local = shard.sessions.users[user] else { return }
         let before = held[user]
+        // A client begins with no request, and most users have none.
+        if list.isEmpty, before == nil { return }
         // Redis may have lost the newest changes: then the version is lower.
-        guard before == nil || list.version != before!.version else { return }
+        guard list.version != before?.version else { return }
         var json = Array(#"{"type":"contactRequests","#.utf8)
         json += list.member(bytes: shard.configuration.limits.maxServerMessageBytes - Self.overhead)
         JSONWriter.member("version", list.version, to: &json)
         json.append(UInt8(ascii: "}"))
         held[user] = Held(version: list.version, isEmpty: list.isEmpty, frame: WebSocketFrame.text(json))
-        // Without any before, none is the state that a client begins with.
-        if list.isEmpty, before?.isEmpty != false { return }
+        if list.isEmpty, before?.isEmpty == true { return }
         for session in local.sessions { mark(session) }
     }
 
