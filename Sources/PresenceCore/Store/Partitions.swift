@@ -91,7 +91,7 @@ package struct PartitionKeys {
     /// The devices on which a user is signed in.
     package func grants(_ id: UserID) -> String { key(":grants:", id.string) }
     package func contacts(_ id: UserID) -> String { key(":contacts:", id.string) }
-    /// What the user and others have asked each other.
+    /// The requests between the user and others.
     package func asked(_ id: UserID) -> String { key(":asked:", id.string) }
     package func blocks(_ id: UserID) -> String { key(":blocks:", id.string) }
     package func conversation(_ id: ConversationID) -> String { key(Self.conversations, id.string) }

@@ -20,9 +20,9 @@ final class ContactHistory: DrawnHistory {
     private var random: SplitMix64
     private let pause: Milliseconds
     private let trouble: Int
-    private var isQuiet = false
-    private var fault: HistoryFault?
-    private var clients: [SimulatedClient] = []
+    var isQuiet = false
+    var fault: HistoryFault?
+    var clients: [SimulatedClient] = []
     private var numbers = 0
     private(set) var tally: [String: Int] = [:]
 
@@ -30,14 +30,14 @@ final class ContactHistory: DrawnHistory {
     static let scripts: [Script] =
         ContactRequests.plan.scripts + Script.conversations + [.send, .typing, .visibility, .deleteAccount]
     private let address = EmailAddress("dee@example.org")!
-    private var dee: UserID { UserID("dee")! }
-    private var isClosing = false
+    var dee: UserID { UserID("dee")! }
+    var isClosing = false
     private(set) var isGone = false
 
     /// "USER OTHER" for each answer and block of a user that concerns another.
     private var refused: Set<String> = []
-    private var everBlocked: Set<String> = []
-    private var accepted: Set<String> = []
+    var everBlocked: Set<String> = []
+    var accepted: Set<String> = []
     /// Users who admit only contacts to conversations.
     private var areClosed: Set<String> = []
     /// The users whose answers conversations wait for.
@@ -61,10 +61,10 @@ final class ContactHistory: DrawnHistory {
     }
 
     private func hasten(_ shard: SimulatedShard) { shard.logic.intents.pause = pause }
-    private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
-    private func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
-    private func count(_ what: String) { tally[what, default: 0] += 1 }
-    private func keys(of id: Identifier) -> PartitionKeys {
+    func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
+    func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
+    func count(_ what: String) { tally[what, default: 0] += 1 }
+    func keys(of id: Identifier) -> PartitionKeys {
         Partitions(world.configuration, database: 0).keys(of: id)
     }
 
@@ -130,7 +130,7 @@ final class ContactHistory: DrawnHistory {
     }
 
     /// Runs the same scripts as a server (`Accounts.remove`): the first one decides.
-    private func closeAccount() {
+    func closeAccount() {
         isClosing = true
         guard !isGone, let shard = living() else { return }
         let (keys, user) = (keys(of: dee), dee)
@@ -206,7 +206,7 @@ final class ContactHistory: DrawnHistory {
         if !isFound { fail("\(user) hides from \(asker), and is asked") }
     }
 
-    private func state(of field: String, of user: String) throws -> Substring? {
+    func state(of field: String, of user: String) throws -> Substring? {
         let user = UserID(user)!
         let value = try redis.ask(["HGET", keys(of: user).asked(user), field]).get().string
         return value?.split(separator: " ").last.map { $0.prefix(1) }
@@ -271,76 +271,6 @@ final class ContactHistory: DrawnHistory {
         default:
             shard.stop()
             world.after(Milliseconds(draw(10...4_000))) { shard.wakeUp() }
-        }
-    }
-
-    // MARK: When all is quiet
-
-    private func quieten() throws {
-        isQuiet = true
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
-        if isClosing, !isGone { closeAccount() }
-        try world.run(for: 30_000)
-        for client in clients where !client.isConnected && !(isGone && client.user == "dee") {
-            try client.connect(to: world.shards[draw(0...2)])
-        }
-        try world.run(for: 30_000)
-        if let fault { throw fault }
-        for place in 0..<world.configuration.partitions {
-            let keys = Partitions(world.configuration, database: 0).keys(place)
-            let left = try redis.command(["SMEMBERS", keys.unfinished]).get().array ?? []
-            if !left.isEmpty { fail("unfinished: \(left.compactMap(\.string))") }
-        }
-        for name in Self.names where name != "dee" || !isGone { try check(name) }
-        if isGone { try checkGone() }
-        if let fault { throw fault }
-    }
-
-    private func check(_ name: String) throws {
-        let user = UserID(name)!
-        let value = try redis.command(["HGETALL", keys(of: user).asked(user)]).get()
-        let open = AskedEntry.all(in: value).filter { $0.isOpen(at: world.redisNow) }
-        for request in open {
-            let asker = request.user.string
-            if try state(of: "out:" + name, of: asker) != "s" { fail("\(name) is asked by \(asker), who does not ask") }
-        }
-        for other in Self.names where other != name && (other != "dee" || !isGone) {
-            let isLost = everBlocked.contains("\(name) \(other)") || everBlocked.contains("\(other) \(name)")
-            let lists = try [(name, other), (other, name)].map { one, two in
-                let keys = keys(of: UserID(one)!)
-                return try redis.command(["SISMEMBER", keys.contacts(UserID(one)!), two]).get().int == 1
-            }
-            guard !isLost else { continue }
-            if lists[0] != lists[1] { fail("one of \(name) and \(other) lists the other") }
-            if accepted.contains("\(name) \(other)"), !lists[0] { fail("\(name) and \(other) are no contacts") }
-            if lists[0], open.contains(where: { $0.user.string == other }) {
-                fail("\(other) is a contact and asks \(name)")
-            }
-        }
-        let truth = String(decoding: OpenContactRequests(value, at: world.redisNow).member(), as: UTF8.self)
-        for client in clients where client.user == name && client.isConnected {
-            let connected = client.texts.lastIndex { $0.hasPrefix(#"{"type":"connected""#) } ?? 0
-            let told = client.texts[connected...].last { $0.hasPrefix(#"{"type":"contactRequests""#) }
-            let isRight = told.map { $0.contains(truth) } ?? open.isEmpty
-            if !isRight { fail("\(name) is shown \(told ?? "nothing") instead of \(truth)") }
-        }
-        if !open.isEmpty { count("open at the end") }
-    }
-
-    /// Other users keep nothing that the deleted user has asked, or had been asked before.
-    private func checkGone() throws {
-        count("deletions")
-        if try redis.command(["EXISTS", keys(of: dee).asked(dee)]).get().int != 0 {
-            fail("dee is gone, and keeps requests")
-        }
-        for name in Self.names where name != "dee" {
-            if try ["o", "a"].contains(state(of: "in:dee", of: name)) { fail("\(name) is asked by dee, who is gone") }
         }
     }
 }

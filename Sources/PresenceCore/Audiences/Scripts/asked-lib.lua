@@ -1,6 +1,6 @@
--- What users ask each other is a hash of each user, which expires:
+-- The requests between users are a hash of each user, which expires:
 --   in:USER   "NUMBER AT STATE": USER asks this user. STATE: o open, then \31 NAME \31 TEXT as JSON or nothing; a accepted
---             and being carried out; r refused; x over; g this user is gone, and USER is to learn it
+--             and being carried out; r refused; x over; g this user is deleted, and USER loses the request
 --   out:USER  "NUMBER AT STATE": this user asks USER. STATE: w on its way, then \31 TEXT; s sent; d accepted; x withdrawn, and
 --             USER is to lose it
 --   #         the last number given: of what this user asks, and the version of the list of open ones
@@ -49,7 +49,7 @@ local function endAsked(key, user, other, unfinishedKey, intent)
     end
 end
 
--- The user asks nobody any more.
+-- Ends all requests of the user.
 local function withdrawAsked(key, unfinishedKey, intent)
     for _, field in ipairs(redis.call('HKEYS', key)) do
         local own = string.sub(field, 1, 4) == 'out:' and askedAt(key, field)
@@ -60,7 +60,7 @@ local function withdrawAsked(key, unfinishedKey, intent)
     end
 end
 
--- The user's account is deleted: nobody keeps anything of it.
+-- For a deleted account: all requests in both directions end, and the other users lose them.
 local function leaveAsked(key, unfinishedKey, intent)
     for _, field in ipairs(redis.call('HKEYS', key)) do
         local asked = string.match(field, '^%a+:') and askedAt(key, field)

@@ -3,7 +3,7 @@ import PresenceCore
 import PresenceProtocol
 
 extension KeyFamily {
-    /// What a user and others have asked each other (`asked-lib.lua`).
+    /// The requests between a user and others (`asked-lib.lua`).
     static let asked = KeyFamily(name: "asked", isPassing: false, type: "hash", expires: true)
 }
 

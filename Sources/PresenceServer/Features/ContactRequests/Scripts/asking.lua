@@ -6,7 +6,7 @@
 --       each(thing, other, number, outcome damaged or of an acceptance y or n that the other one's partition has replied)
 -- replies: OK(displayName of the user as JSON or '', then of each: thing, other, number, TEXT, 1 if the other is a contact)
 --       | FENCED
--- Things: d deliver, x withdraw, a carry out an acceptance, g tell that the user is gone.
+-- Things: d deliver, x withdraw, a carry out an acceptance, g let the other user forget a deleted one.
 local damaged, isDeleted = {}, redis.call('HEXISTS', userKey, 'deletedAt') == 1
 for thing, other, number, outcome in each() do
     number = tonumber(number)
