@@ -155,7 +155,7 @@ let package = Package(
                 "Features/Messages/Scripts", "Delivery/Scripts", "Features/History/Scripts",
                 "Features/Notifications/Scripts",
                 "Features/Push/Scripts", "Features/BackendKeys/Scripts", "Features/Banning/Scripts",
-                "Features/AbuseReports/Scripts",
+                "Features/AbuseReports/Scripts", "Features/ContactRequests/Scripts",
             ],
             swiftSettings: features
         ),
@@ -379,8 +379,8 @@ let pages: [String: [String]] = [
     ],
     "PresenceServer": [
         "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/",
-        "Features/BackendKeys/", "Features/Banning/", "Features/Console/", "Features/Conversations/",
-        "Features/Export/", "Features/History/",
+        "Features/BackendKeys/", "Features/Banning/", "Features/Console/", "Features/ContactRequests/",
+        "Features/Conversations/", "Features/Export/", "Features/History/",
         "Features/Messages/", "Features/Moderation/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
         "Features/Usernames/", "Features/Webhooks/",
     ],

@@ -157,6 +157,16 @@ static const unsigned char visibility_bytes[] = {
 };
 ASSET(visibility)
 
+static const unsigned char policy_lib_bytes[] = {
+#embed "../PresenceCore/Audiences/Scripts/policy-lib.lua"
+};
+ASSET(policy_lib)
+
+static const unsigned char asked_lib_bytes[] = {
+#embed "../PresenceCore/Audiences/Scripts/asked-lib.lua"
+};
+ASSET(asked_lib)
+
 // ---- Accounts ----
 
 static const unsigned char account_bytes[] = {
@@ -428,6 +438,41 @@ static const unsigned char revoke_key_bytes[] = {
 };
 ASSET(revoke_key)
 
+static const unsigned char ask_contact_bytes[] = {
+#embed "../PresenceServer/Features/ContactRequests/Scripts/ask-contact.lua"
+};
+ASSET(ask_contact)
+
+static const unsigned char answer_contact_bytes[] = {
+#embed "../PresenceServer/Features/ContactRequests/Scripts/answer-contact.lua"
+};
+ASSET(answer_contact)
+
+static const unsigned char asking_bytes[] = {
+#embed "../PresenceServer/Features/ContactRequests/Scripts/asking.lua"
+};
+ASSET(asking)
+
+static const unsigned char deliver_asked_bytes[] = {
+#embed "../PresenceServer/Features/ContactRequests/Scripts/deliver-asked.lua"
+};
+ASSET(deliver_asked)
+
+static const unsigned char withdraw_asked_bytes[] = {
+#embed "../PresenceServer/Features/ContactRequests/Scripts/withdraw-asked.lua"
+};
+ASSET(withdraw_asked)
+
+static const unsigned char accept_asked_bytes[] = {
+#embed "../PresenceServer/Features/ContactRequests/Scripts/accept-asked.lua"
+};
+ASSET(accept_asked)
+
+static const unsigned char forget_asked_bytes[] = {
+#embed "../PresenceServer/Features/ContactRequests/Scripts/forget-asked.lua"
+};
+ASSET(forget_asked)
+
 static const unsigned char ban_lib_bytes[] = {
 #embed "../PresenceServer/Features/Banning/Scripts/ban-lib.lua"
 };
@@ -523,6 +568,11 @@ static const unsigned char settle_bytes[] = {
 #embed "../PresenceServer/Features/Conversations/Scripts/settle.lua"
 };
 ASSET(settle)
+
+static const unsigned char answer_request_bytes[] = {
+#embed "../PresenceServer/Features/Conversations/Scripts/answer-request.lua"
+};
+ASSET(answer_request)
 
 static const unsigned char settings_bytes[] = {
 #embed "../PresenceServer/Features/Conversations/Scripts/settings.lua"

@@ -16,6 +16,7 @@ package enum Features {
         Notifications.self,
         VisibilityRequests.self,
         BackendKeys.self,
+        ContactRequests.self,
         Banning.self,
         AbuseReports.self,
         Accounts.self,

@@ -255,11 +255,57 @@ async def many_sent(scene):
     return [answer["message"]["seq"] for answer in answers] == list(range(1, 13))
 
 
+async def blocked_then_asked(scene):
+    answers = await scene.say(("block", {"users": [scene.bob.user]}), ("requestContact", {"user": scene.bob.user}),
+                              ("unblock", {"users": [scene.bob.user]}), ("requestContact", {"user": scene.mal.user}))
+    await scene.mal.hear("contactRequests")
+    return [answer.get("code") for answer in answers] == [None, "forbidden", None, None]
+
+
+async def asked_then_blocked(scene):
+    answers = await scene.say(("requestContact", {"user": scene.bob.user}), ("block", {"users": [scene.bob.user]}))
+    assert [answer["type"] for answer in answers] == ["ok", "ok"]
+
+    async def is_over():
+        return (await scene.bob.ask("answerContact", user=scene.ana.user, accept=True)).get("code") == "not_found"
+    return await eventually(is_over, "the request is over", every=0.005)
+
+
+async def accepted_then_removed(scene):
+    for other in (scene.bob, scene.mal):
+        await other.did("requestContact", user=scene.ana.user)
+    answers = await scene.say(("answerContact", {"user": scene.bob.user, "accept": True}),
+                              ("removeContacts", {"users": [scene.bob.user]}),
+                              ("answerContact", {"user": scene.mal.user, "accept": True}), ("getVisibility", {}))
+    return answers[3]["contacts"] == [scene.mal.user]
+
+
+async def read_then_accepted(scene):
+    """A stranger sees what was read before the answer only after it."""
+    await scene.ana.did("setVisibility", conversations={"from": "contacts"})
+    id = (await talk(scene.bob, scene.ana))["id"]
+    await say(scene.bob, id)
+    answers = await scene.say(("mark", {"conversation": id, "read": 1}), ("getConversation", {"conversation": id}),
+                              ("answerContact", {"user": scene.bob.user, "accept": True}),
+                              ("getConversation", {"conversation": id}))
+    return answers[1]["conversation"]["request"] and "request" not in answers[3]["conversation"] \
+        and marks(await info(scene.bob, id), scene.ana)["read"] == 1
+
+
+async def refused_then_written(scene):
+    await scene.ana.did("setVisibility", conversations={"from": "contacts"})
+    id = (await talk(scene.bob, scene.ana))["id"]
+    answers = await scene.say(("answerContact", {"user": scene.bob.user, "accept": False}),
+                              ("getConversation", {"conversation": id}), send(id), ("getConversation", {"conversation": id}))
+    return answers[1]["conversation"]["archived"] and "request" not in answers[3]["conversation"]
+
+
 SCENES = [removed_then_told, told_then_removed, added_then_removed, added_then_welcomed, sent_then_deleted, sent_then_edited,
           hidden_then_read, read_then_hidden, sent_then_blocked, blocked_then_sent, blocked_then_looked,
           unblocked_then_sent, sent_then_looked,
           looked_then_sent, removed_then_looked, left_then_sent, renamed_twice, muted_then_not, created_then_blocked,
-          typed_then_stopped, named_then_looked, hidden_and_shown, many_sent]
+          typed_then_stopped, named_then_looked, hidden_and_shown, many_sent,
+          blocked_then_asked, asked_then_blocked, accepted_then_removed, read_then_accepted, refused_then_written]
 
 
 @pytest.mark.parametrize("place", ["one server", "two servers"])

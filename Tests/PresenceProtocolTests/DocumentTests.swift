@@ -16,12 +16,13 @@ struct DocumentTests {
     /// Messages of a feature that only some clients use: the codec passes them over.
     static let featureTypes: Set = [
         "ownAccount", "conversation", "conversationInfo", "message", "messages", "messagesReset", "messageUpdated",
-        "notification", "notificationCounts", "notifications", "sent",
+        "notification", "notificationCounts", "notifications", "sent", "contactRequests",
     ]
     /// Requests of conversations, messages and notifications: a feature decodes them.
     static let featureRequests: Set = [
         "changeMembers", "conversationSettings", "deleteMessage", "editMessage", "getConversation", "getMessages",
-        "getNotifications", "mark", "markNotifications", "renameConversation", "send",
+        "getNotifications", "mark", "markNotifications", "renameConversation", "send", "requestContact",
+        "answerContact",
     ]
     /// Examples that the codec knows only in part: a feature adds members to them.
     private static func isWhole(_ example: Example) -> Bool {

@@ -20,7 +20,7 @@ import Testing
             at: world,
             running: Script.allCases.filter {
                 // (Only `presenced doctor` repairs logs.)
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog, .endConsent] + Script.delivery
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.delivery
                     + Script.push)
                     .contains($0)
             }
@@ -37,7 +37,7 @@ import Testing
             $0[Accounts.providers] = SimulatedProvider.setting
             $0[Usernames.directory] = true
         }
-        try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto, .endConsent]) {
+        try watch(at: accounts.world, running: Script.accounts + Usernames.plan.scripts + [.setPhoto]) {
             try everyScript(of: accounts)
         }
     }
@@ -164,6 +164,7 @@ import Testing
         try ban("eve", from: conversation, in: world)
         try report("eve", in: conversation, in: world)
         try everyScriptOfBackendKeys(on: shard)
+        try askContacts(in: world)
         try world.run(for: 1_000)
         ana.close(code: 1000)
         try SimulatedClient("cy", in: world).connect(to: world.shards[1])
@@ -184,6 +185,27 @@ import Testing
                 #expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
             }
         }
+    }
+
+    /// Runs the scripts of requests between users.
+    private func askContacts(in world: World) throws {
+        func call(_ method: String, _ path: String, _ body: [String: Any]) throws {
+            let call = SimulatedCall(method, "/v1/users/" + path, body, token: "!backend", to: world.shards[0])
+            try world.run(for: 200)
+            #expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
+        }
+        try call("PATCH", "hal/visibility", ["conversations": ["from": "contacts"]])
+        let fay = try SimulatedClient("fay", in: world).connect(to: world.shards[0])
+        fay.send(.createConversation(participants: [UserID("hal")!]))
+        for user in ["gus", "hal", "ian"] { try call("POST", "fay/contactRequests", ["user": user]) }
+        try call("PUT", "gus/contactRequests/fay", ["accept": true])
+        try call("PUT", "hal/contactRequests/fay", ["accept": false])
+        try call("PATCH", "fay/blocks", ["add": ["ian"]])
+        let (user, shard) = (UserID("fay")!, world.shards[0])
+        let keys = shard.logic.partitions.keys(of: user)
+        shard.logic.run(
+            ScriptCall(.forgetAsked, in: keys, ["asked": keys.asked(user)], ["other": "ian", "number": Int64.max])
+        ) { _ in }
     }
 
     /// Runs the scripts of reports.

@@ -11,11 +11,12 @@ extension Script {
                 .typing,
                 .conversation, .participants, .visibility, .visibility, .join, .renew, .sweep, .fence, .reap,
             ] + Script.accounts + Usernames.plan.scripts.filter { $0 != .peopleStarting } + [.setPhoto]
-            + Script.conversations.filter { ![.create, .participants].contains($0) }
+            + Script.conversations.filter { ![.create, .participants, .answerRequest].contains($0) }
             + Script.messageScripts.filter { !(Script.aging + [.eraseMessages]).contains($0) }
             + Script.delivery + [.history] + Script.notificationScripts + Script.push + [.pushForget, .pushForget]
             + Script.aging + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
-            + [.peopleStarting, .eraseMessages] + BackendKeys.plan.scripts + [.endConsent]
+            + [.peopleStarting, .eraseMessages] + BackendKeys.plan.scripts + ContactRequests.plan.scripts
+            + [.answerRequest]
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

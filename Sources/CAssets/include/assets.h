@@ -53,6 +53,8 @@ struct asset asset_typing(void);
 
 // Visibility
 struct asset asset_visibility(void);
+struct asset asset_policy_lib(void);
+struct asset asset_asked_lib(void);
 
 // Passwords that are used too often to be secret: one a line, in lower case
 struct asset asset_common_passwords(void);
@@ -118,17 +120,24 @@ struct asset asset_history(void);
 struct asset asset_evidence(void);
 struct asset asset_report(void);
 struct asset asset_decide_report(void);
+
+// Keys of backends
 struct asset asset_backend_key_lib(void);
 struct asset asset_judge_key(void);
 struct asset asset_make_key(void);
 struct asset asset_rotate_key(void);
 struct asset asset_revoke_key(void);
 
-struct asset asset_backend_key_lib(void);
-struct asset asset_judge_key(void);
-struct asset asset_make_key(void);
-struct asset asset_rotate_key(void);
-struct asset asset_revoke_key(void);
+// Contact requests
+struct asset asset_ask_contact(void);
+struct asset asset_answer_contact(void);
+struct asset asset_asking(void);
+struct asset asset_deliver_asked(void);
+struct asset asset_withdraw_asked(void);
+struct asset asset_accept_asked(void);
+struct asset asset_forget_asked(void);
+
+// Bans
 struct asset asset_ban_lib(void);
 struct asset asset_ban(void);
 struct asset asset_unban(void);
@@ -212,6 +221,7 @@ struct asset asset_participants(void);
 struct asset asset_joining(void);
 struct asset asset_enroll(void);
 struct asset asset_settle(void);
+struct asset asset_answer_request(void);
 struct asset asset_settings(void);
 struct asset asset_rename(void);
 struct asset asset_mark(void);

@@ -23,6 +23,8 @@ package final class Policies {
     private let changes = PendingPolicyChanges()
     /// Policies of users with long lists who are read without being watched: for each user, one for each viewer.
     var glances: [UserID: [UserID: Policy]] = [:]
+    /// The intents that end what a user asks others, if a feature lets users ask.
+    package var asking: IntentKind?
     /// Policies that nothing needs any more.
     private var kept = KeptPolicies()
 
@@ -245,10 +247,14 @@ package final class Policies {
         let pending = changes.begin(of: user)
         let call = ScriptCall(
             .visibility, in: keys,
-            ["user": keys.user(user), "list": list == .blocks ? keys.blocks(user) : keys.contacts(user)],
+            [
+                "user": keys.user(user), "list": list == .blocks ? keys.blocks(user) : keys.contacts(user),
+                "unfinished": keys.unfinished, "asked": keys.asked(user),
+            ],
             [
                 "user": user, "newPresence": settings.presence?.letter, "newLastSeen": settings.lastSeen?.letter,
-                "newFindable": settings.findable?.letter, "list": list.rawValue, "most": most,
+                "newFindable": settings.findable?.letter, "newFrom": settings.conversationsFrom?.letter,
+                "list": list.rawValue, "most": most, "asking": asking.map { Intent($0, user).member },
             ], each: change.add.map { "+" + $0.string } + change.remove.map { "-" + $0.string }, by: writer)
         shard.run(call) { [self] result in
             guard case .success(let value) = result, let words = value.array, words.first?.string == "OK",

@@ -109,7 +109,7 @@ package final class Policy {
 
 /// The visibility field of the user's hash: `VERSION PRESENCE LASTSEEN CONTACTS BLOCKS`, the settings as first letters,
 /// the lists as lengths. The setting for read receipts follows if the user has ever set it. `findable` is a field of its
-/// own, as a letter: servers of an older version ignore it.
+/// own: a letter, `-` if it was never set, and a second letter for the users who may begin conversations.
 package struct PolicyHead: Equatable {
     /// 0 if the user has never set anything.
     package var version: Int64 = 0
@@ -135,10 +135,13 @@ package struct PolicyHead: Equatable {
         return head
     }
 
-    /// - Parameter letter: null or empty if the user has never set it.
+    /// - Parameter letter: null or empty if the user has never set it or the other setting of the field.
     package mutating func setFindable(_ letter: RedisValue) {
-        guard !letter.isNull, letter.bytes?.isEmpty != true else { return }
-        visibility.findable = letter.string.flatMap { Audience(letter: $0[...]) } ?? .nobody
+        let letters = letter.string ?? "?"
+        guard !letter.isNull, !letters.isEmpty else { return }
+        let (first, from) = (letters.prefix(1), letters.dropFirst())
+        visibility.findable = first == "-" ? nil : Audience(letter: first) ?? .nobody
+        visibility.conversationsFrom = from.isEmpty ? nil : from == "e" ? .everyone : .contacts
     }
 
     package static var damaged: PolicyHead {
@@ -183,7 +186,7 @@ package struct PolicyChange {
             let list = PolicyList(rawValue: String(words[4]))
         else { return nil }
         head.visibility.receipts = Audience(letter: more.prefix(1))
-        head.visibility.findable = Audience(letter: more.dropFirst())
+        head.setFindable(.status(String(more.dropFirst())))
         self.head = head
         self.list = list
         isUntold = words.count == 6 && words[5] == "*"

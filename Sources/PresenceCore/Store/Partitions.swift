@@ -91,6 +91,8 @@ package struct PartitionKeys {
     /// The devices on which a user is signed in.
     package func grants(_ id: UserID) -> String { key(":grants:", id.string) }
     package func contacts(_ id: UserID) -> String { key(":contacts:", id.string) }
+    /// The requests between the user and others.
+    package func asked(_ id: UserID) -> String { key(":asked:", id.string) }
     package func blocks(_ id: UserID) -> String { key(":blocks:", id.string) }
     package func conversation(_ id: ConversationID) -> String { key(Self.conversations, id.string) }
     /// The beginning of the keys of all conversations.

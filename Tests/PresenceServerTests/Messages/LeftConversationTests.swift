@@ -20,6 +20,7 @@ import Testing
             .enroll,
             keys: [
                 keys.shards, keys.floor, keys.unfinished, keys.inbox(bob), keys.user(bob), keys.pushed(bob),
+                keys.contacts(bob),
             ],
             arguments: [
                 String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(id)", id, state,

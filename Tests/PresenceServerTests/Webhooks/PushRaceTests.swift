@@ -165,6 +165,7 @@ import Testing
                     .enroll,
                     [
                         bobs.shards, bobs.floor, bobs.unfinished, bobs.inbox(bob), bobs.user(bob), bobs.pushed(bob),
+                        bobs.contacts(bob),
                     ], bobs.events, ["joining \(id)", id.string, "out", "9000000000000", "2000"])
             }
         }

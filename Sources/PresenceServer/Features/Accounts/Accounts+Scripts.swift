@@ -25,7 +25,8 @@ extension Script {
     static let account = Script("account", asset_account(), library: accountLibrary)
     static let changeAccount = change("change-account", asset_change_account(), fullLibrary)
     static let askEmail = change("ask-email", asset_ask_email())
-    static let deleteAccount = change("delete-account", asset_delete_account(), ClaimPlan.library + fullLibrary)
+    static let deleteAccount = change(
+        "delete-account", asset_delete_account(), ClaimPlan.library + fullLibrary + askedLibrary)
     static let disableAccount = change("disable-account", asset_disable_account())
     static let emailState = Script("email-state", asset_email_state())
     static let endEmail = change("end-email", asset_end_email())

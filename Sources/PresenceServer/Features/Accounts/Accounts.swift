@@ -18,7 +18,7 @@ final class Accounts: Feature {
         "passwords", threads: { _ in max(1, WorkerPlan.cores / 4) }, queue: { _ in 64 }, longestWait: 10,
         hasLowPriority: true)
     static let plan = FeaturePlan(
-        name: "accounts", isOptional: false, scripts: Script.accounts + [.endConsent], keys: KeyFamily.accounts,
+        name: "accounts", isOptional: false, scripts: Script.accounts, keys: KeyFamily.accounts,
         settings: settings, pools: [passwords, MailQueue.pool], check: Accounts.check,
         reload: { configuration, shared, logger in
             guard configuration[enabled], !configuration[mailTemplates].isEmpty else { return }

@@ -12,13 +12,13 @@ extension PartitionKeys {
 }
 
 extension Script {
-    private static let banLibrary = ScriptLibrary.common + ScriptLibrary(asset_ban_lib())
+    private static let banLibrary = ScriptLibrary(asset_ban_lib())
 
     private static func banning(_ name: String, _ file: asset) -> Script {
         Script(name, file, library: banLibrary, isAcknowledged: true)
     }
 
-    static let ban = banning("ban", asset_ban())
+    static let ban = Script("ban", asset_ban(), library: banLibrary + askedLibrary, isAcknowledged: true)
     static let unban = banning("unban", asset_unban())
     static let banMember = banning("ban-member", asset_ban_member())
     static let unbanMember = banning("unban-member", asset_unban_member())

@@ -53,7 +53,12 @@ final class Banning: Feature {
                 [
                     "user": keys.user(user), "sessions": keys.sessions(user), "bans": keys.bans,
                     "past": shard.past.key(of: user, in: keys, or: keys.user(user)),
-                ], ["id": user, "limit": limit, "reason": reason, "bounds": shard.past.bounds])
+                    "unfinished": keys.unfinished, "asked": keys.asked(user),
+                ],
+                [
+                    "id": user, "limit": limit, "reason": reason, "bounds": shard.past.bounds,
+                    "asking": ContactRequests.asking(user),
+                ])
         case .conversation(let id):
             let keys = shard.partitions.keys(of: id)
             call = ScriptCall(
@@ -61,6 +66,7 @@ final class Banning: Feature {
                 ["conversation": id, "user": user, "limit": limit, "reason": reason, "most": Self.mostInConversation])
         }
         let reply = try await shard.run(call).accepted(or: BanRefusal.self)
+        if request.scope == .all { shard.feature(ContactRequests.self)?.asking.begin(user) }
         return BanRow(
             user: user, scope: request.scope, reason: request.reason, until: request.until, at: reply[0].int ?? 0)
     }

@@ -24,6 +24,7 @@ final class Capabilities: Feature {
             ("directory", hasAccounts && shard.configuration[Usernames.directory]),
             ("typing", shard.feature(Typing.self) != nil), ("messages", shard.feature(Messages.self) != nil),
             ("attachments", hasAttachments), ("notifications", shard.feature(Notifications.self) != nil),
+            ("contactRequests", shard.feature(ContactRequests.self) != nil),
             ("reports", shard.feature(AbuseReports.self) != nil),
             ("history", shard.feature(History.self) != nil && shard.configuration[History.enabled]),
             ("app", shard.feature(App.self) != nil && shard.configuration[App.enabled]),

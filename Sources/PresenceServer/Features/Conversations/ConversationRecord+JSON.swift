@@ -57,6 +57,7 @@ extension ConversationRecord {
     private func write(_ own: Member, at now: Timestamp, to json: inout [UInt8]) {
         let seen = max(own.read, own.own)
         JSONWriter.member("unread", unread(by: own), to: &json)
+        if isRequest(to: own) { JSONWriter.raw(",\"request\":true", to: &json) }
         let urgent = priority.count { $0 > seen }
         if urgent > 0 {
             JSONWriter.raw(",\"hasUnreadPriority\":true", to: &json)

@@ -19,6 +19,8 @@ struct ConversationRecord {
         let muted: Timestamp
         let archived: Timestamp
         let hidesReceipts: Bool
+        /// Whether a stranger began the conversation, and the member has not answered yet.
+        fileprivate(set) var isAsked = false
 
         init?(_ user: UserID, _ value: String) {
             let words = value.split(separator: " ")
@@ -49,6 +51,8 @@ struct ConversationRecord {
     private var deleted: [ClosedRange<Int64>] = []
     /// Members whose deliveries are hidden from other members.
     private var hidden: [UserID: HiddenDelivery] = [:]
+    /// The member who has not answered yet the stranger who began it; with a `?` until that is known.
+    private var request = ""
     /// The version of the part that all members see.
     private(set) var version: Int64 = 0
     /// In the order of joining.
@@ -72,7 +76,7 @@ struct ConversationRecord {
             if let field = fields[index].string, let value = fields[index + 1].bytes { set(field[...], value[...]) }
             index += 2
         }
-        members.sort { $0.joined < $1.joined }
+        finish()
     }
 
     init?(_ id: ConversationID, _ value: RedisValue) { self.init(id, fields: (value.array ?? [])[...]) }
@@ -84,7 +88,13 @@ struct ConversationRecord {
             guard let space = line.firstIndex(of: 0x20) else { continue }
             set(Substring(decoding: line[..<space], as: UTF8.self), line[(space + 1)...])
         }
+        finish()
+    }
+
+    private mutating func finish() {
         members.sort { $0.joined < $1.joined }
+        guard !request.isEmpty else { return }
+        for place in members.indices { members[place].isAsked = members[place].user.string == request }
     }
 
     /// Whether an event concerns a user for whom `isWanted` is true: a member, or a user who has just left.
@@ -110,6 +120,7 @@ struct ConversationRecord {
         case "changes": changes = number()
         case "message": message = StoredMessage(value)
         case "priority": priority = text().split(separator: " ").compactMap { Int64($0) }
+        case "request": request = text()
         case "version": version = number()
         case "deleted": deleted = text().split(separator: " ").compactMap(Self.range)
         case "partly": isPartial = true
@@ -147,6 +158,9 @@ struct ConversationRecord {
 
     /// Whether this member receives this event.
     func isTold(to user: UserID) -> Bool { !joining.contains(user) && (only.isEmpty || only.contains(user)) }
+
+    /// Whether the member may have to answer it as a request.
+    func isRequest(to member: Member) -> Bool { member.isAsked || request == member.user.string + " ?" }
 
     func member(_ user: UserID) -> Member? { members.first { $0.user == user } }
 

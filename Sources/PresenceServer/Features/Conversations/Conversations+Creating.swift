@@ -104,6 +104,30 @@ extension Conversations {
         }
     }
 
+    /// A user answers the direct conversation that another user has begun with them, if it is a request.
+    ///
+    /// - Returns: whether there is one.
+    func answer(
+        _ other: UserID, accepts: Bool, of user: UserID, by writer: Writer?
+    ) async throws(Refusal) -> Bool {
+        for attempt in 0...Self.mostAttempts {
+            guard let id = directID(of: user, other, attempt: attempt) else {
+                throw Refusal(.disconnected(sent: false), changes: true)
+            }
+            guard let record = try await reading.read(id) else { return false }
+            // A backend has made a group of it.
+            guard record.isDirect, let member = record.member(user) else { continue }
+            guard record.isRequest(to: member) else { return false }
+            if let writer { try await shard.admit(writer) }
+            let keys = shard.partitions.keys(of: id)
+            let call = ScriptCall(
+                .answerRequest, in: keys, ["conversation": keys.conversation(id)],
+                ["conversation": id, "user": user, "isAccepted": accepts])
+            return try await shard.run(call, about: id).word == "OK"
+        }
+        return false
+    }
+
     private func makeDirect(
         _ id: ConversationID, _ creator: UserID, _ other: UserID, _ request: ConversationRequest.Creation,
         _ writer: Writer

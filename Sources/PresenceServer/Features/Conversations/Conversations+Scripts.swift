@@ -20,6 +20,7 @@ extension Script {
     static let joining = Script("joining", asset_joining())
     static let enroll = Script("enroll", asset_enroll(), isAcknowledged: true)
     static let settle = conversation("settle", asset_settle())
+    static let answerRequest = conversation("answer-request", asset_answer_request())
     static let settings = conversation("settings", asset_settings())
     static let rename = conversation("rename", asset_rename())
     static let mark = conversation("mark", asset_mark())
@@ -32,6 +33,6 @@ extension Script {
     static let conversations: [Script] = [
         .create, .reserve, .direct, .members, .participants, .joining, .enroll, .settle, .settings, .rename, .mark,
         .receipts, .receiptsPage, .receiptsMember,
-        .departing, .depart,
+        .departing, .depart, .answerRequest,
     ]
 }

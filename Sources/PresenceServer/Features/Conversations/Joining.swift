@@ -58,7 +58,7 @@ final class Joining {
 
     /// The results for the users handled so far.
     private struct Part {
-        /// User, version and setting of receipts for each updated inbox.
+        /// User, version, setting of receipts, and whether it is a request, for each updated inbox.
         var heard: [String] = []
         var damaged: Set<UserID>
         let isLast: Bool
@@ -75,7 +75,7 @@ final class Joining {
             .enroll, in: keys,
             [
                 "unfinished": keys.unfinished, "inbox": keys.inbox(user), "user": keys.user(user),
-                "pushed": keys.pushed(user),
+                "pushed": keys.pushed(user), "contacts": keys.contacts(user),
             ],
             [
                 "intent": Intent(kind, user).member, "conversation": intent.subject, "change": next.state,
@@ -88,7 +88,7 @@ final class Joining {
         }
         return .step(
             IntentStep(call, about: user, skip: { advance { $0.damaged.insert(user) } }) { reply in
-                advance { $0.heard += [user.string, next.version, reply[0].string ?? ""] }
+                advance { $0.heard += [user.string, next.version, reply[0].string ?? "", reply[1].string ?? ""] }
             })
     }
 

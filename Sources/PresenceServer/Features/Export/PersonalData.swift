@@ -141,11 +141,17 @@ final class PersonalData: Feature {
             var json: [UInt8] = []
             lists.visibility.encode(into: &json)
             try await lines.add("visibility", json)
+            if let from = lists.visibility.conversationsFrom {
+                try await lines.add("conversationsFrom", JSONWriter.encodedBytes(from.rawValue))
+            }
             for (name, ids) in [("contacts", lists.contacts), ("blocks", lists.blocks)] {
                 json = []
                 JSONWriter.identifiers(ids, to: &json)
                 try await lines.add(name, json)
             }
+        }
+        if let requests = shard.feature(ContactRequests.self) {
+            for line in try await requests.exported(of: user) { try await lines.add("contactRequest", line) }
         }
         try await writePast(of: user, to: lines)
     }

@@ -23,7 +23,9 @@ final class Moderation: Feature {
 
     private unowned let shard: ShardLogic
     private let blocked: CurrentBlockedWords?
-    private let hook: MessageHook?
+    /// Asks the operator's server; `nil` if there is none.
+    typealias Judge = (MessageDraft, Identifier, Timestamp) async throws(OutgoingFailure) -> Verdict?
+    var judge: Judge?
     private let claim: Milliseconds
     /// A quarter of the calls.
     private let mostOfUser: Int
@@ -41,11 +43,14 @@ final class Moderation: Feature {
             configuration[Self.blockedWords].isEmpty ? nil : shard.shared.object { CurrentBlockedWords(configuration) }
         // `check` has read the secret before.
         let secret = configuration[Self.url].isEmpty ? nil : try? MessageHook.secret(configuration)
-        hook = secret.map { secret in shard.shared.object { MessageHook(configuration, secret) } }
+        if let secret {
+            let hook = shard.shared.object { MessageHook(configuration, secret) }
+            judge = { (draft, id, time) async throws(OutgoingFailure) in try await hook.ask(draft, id, at: time) }
+        }
     }
 
     func register(in registry: inout Registry) {
-        guard blocked != nil || hook != nil else { return }
+        guard blocked != nil || judge != nil else { return }
         deadline = registry.deadline { [unowned self] key in
             if case .number(let number) = key { pauses.removeValue(forKey: number)?() }
         }
@@ -58,7 +63,7 @@ final class Moderation: Feature {
         _ draft: MessageDraft, _ store: (VerdictStep) async throws(Refusal) -> ScriptReply
     ) async throws(Refusal) -> ScriptReply {
         let isBlocked = try await hasBlockedWord(draft)
-        guard hook != nil || isBlocked else { return try await store(.none) }
+        guard judge != nil || isBlocked else { return try await store(.none) }
         let id = draft.digest
         let key = shard.partitions.keys(of: draft.conversation).key(.verdict, id)
         let end = shard.clock.now + 2 * claim
@@ -110,12 +115,17 @@ final class Moderation: Feature {
         return try await shard.work(Self.words) { texts.contains(where: words.areIn) }
     }
 
+    /// Refuses a short text of another kind, if it has a blocked word.
+    func checkWords(of text: String) throws(Refusal) {
+        if let words = blocked?.words, words.areIn(text) { throw Verdict.refusal(Self.blockedReason) }
+    }
+
     // MARK: The hook
 
     /// - Returns: The verdict, also the one for a failure; `nil` if a failure refuses.
     /// - Throws: if the hook was not asked, because too many texts wait.
     private func ask(_ draft: MessageDraft, _ id: Identifier) async throws(Refusal) -> Verdict? {
-        guard let hook else { return .allow }
+        guard let judge else { return .allow }
         guard asking[draft.from, default: 0] < mostOfUser else { throw Self.tooMany }
         asking[draft.from, default: 0] += 1
         defer {
@@ -124,7 +134,7 @@ final class Moderation: Feature {
         }
         let reason: String
         do throws(OutgoingFailure) {
-            if let verdict = try await hook.ask(draft, id, at: shard.clock.redisNow) { return verdict }
+            if let verdict = try await judge(draft, id, shard.clock.redisNow) { return verdict }
             reason = "no decision"
         } catch {
             if case .overloaded = error { throw Self.tooMany }

@@ -111,7 +111,8 @@ final class DuePushes {
 
     func wantsPushes(_ member: ConversationRecord.Member) -> Bool {
         let isMuted = member.muted == -1 || member.muted > shard.clock.redisNow
-        return !isMuted && member.archived == 0
+        // A stranger whom the user has not answered does not make their devices ring.
+        return !isMuted && member.archived == 0 && !member.isAsked
     }
 
     // MARK: Taking

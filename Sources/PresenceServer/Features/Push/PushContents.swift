@@ -99,7 +99,7 @@ struct PushContents {
     }
 
     private func unread(in id: ConversationID) async throws(RedisFailure) -> Int64 {
-        let fields = ["last", "deleted", "m:" + user.string]
+        let fields = ["last", "deleted", "request", "m:" + user.string]
         let value = try await shard.sparing("conversation", of: id) { () async throws(RedisFailure) in
             try await shard.command(["HMGET", shard.partitions.keys(of: id).conversation(id)] + fields)
         }
@@ -107,7 +107,8 @@ struct PushContents {
         guard let record = ConversationRecord(id, fields: words[...]), let member = record.member(user) else {
             return 0
         }
-        return record.unread(by: member)
+        // Requests of strangers are not pushed, and do not count.
+        return member.isAsked ? 0 : record.unread(by: member)
     }
 
     /// A text as JSON, of so many characters at most; empty if pushes have no text.

@@ -44,11 +44,12 @@ extension VisibilityRequests {
         let reply = try await call.shard.reply {
             call.shard.policies.change(call.ids[0], list: list, most: most(of: list), change, done: $0)
         }.accepted(or: VisibilityRefusal.self)
+        changed(list, of: call.ids[0])
         let head = Self.head(reply)
         return .json(200, #"{"\#(list.rawValue)":\#(list == .contacts ? head.contacts : head.blocks)}"#)
     }
 
-    /// `OK, version, presence, lastSeen, contacts, blocks, receipts or '', findable or ''`.
+    /// `OK, version, presence, lastSeen, contacts, blocks, receipts or '', findable and from, or ''`.
     private static func head(_ reply: ScriptReply) -> PolicyHead {
         let words = reply.rest
         var head = PolicyHead(words.dropLast().compactMap(\.string).joined(separator: " ")) ?? PolicyHead()
@@ -60,6 +61,7 @@ extension VisibilityRequests {
     private static func visibility(_ visibility: Visibility) -> [UInt8] {
         var json = Array(#"{"visibility":"#.utf8)
         visibility.encode(into: &json)
+        visibility.encodeConversations(into: &json)
         return json
     }
 }

@@ -74,8 +74,14 @@ final class VisibilityRequests: Feature {
                         decided: context.turn.decided,
                         done: $0)
                 }.accepted(or: VisibilityRefusal.self)
+                changed(list, of: context.user)
                 return .ok
             })
+    }
+
+    /// A block ends what the user has asked, also on the other side.
+    func changed(_ list: PolicyList, of user: UserID) {
+        if list == .blocks { shard.feature(ContactRequests.self)?.asking.begin(user) }
     }
 
     func most(of list: PolicyList) -> Int {
@@ -146,7 +152,9 @@ final class VisibilityRequests: Feature {
 }
 
 extension VisibilityChange {
-    fileprivate var hasMoreThanReceipts: Bool { presence != nil || lastSeen != nil || findable != nil }
+    fileprivate var hasMoreThanReceipts: Bool {
+        presence != nil || lastSeen != nil || findable != nil || conversationsFrom != nil
+    }
 }
 
 /// Why a script refuses a change of a policy.

@@ -46,6 +46,7 @@ extension Accounts {
         if reply[0].string == "1" { emailChange.finish(user) }
         if reply[2].string == "1" { identityChange.finish(user) }
         shard.feature(Conversations.self)?.departing.begin(user)
+        shard.feature(ContactRequests.self)?.asking.begin(user)
         // Sweeps complete whatever fails here.
         if let photo = reply[1].string.flatMap({ StoredName($0) }), let photos {
             await shard.tasks.wait { done in photos.forget(photo, of: user) { done(()) } }
@@ -83,13 +84,14 @@ extension PartitionKeys {
                 "emails": emails(with: email), "inbox": inbox(user), "history": history(user),
                 "notifications": notifications(user), "notificationMarks": notificationMarks(user),
                 "devices": devices(user), "pushed": pushed(user), "mail": mail, "mailing": mailing,
-                "guests": guests, "directory": directory,
+                "guests": guests, "directory": directory, "asked": asked(user),
             ],
             [
                 "user": user, "compared": held?.bytes.hexadecimal, "unused": guest?.argument,
                 "nameIntent": Usernames.names.intent(of: user),
                 "leaveIntent": "\(Departing.name) \(user.string)", "emailIntent": EmailChange.member(of: user),
                 "erases": erases, "identityIntent": IdentityChange.member(of: user),
+                "askingIntent": ContactRequests.asking(user),
             ], by: writer)
     }
 

@@ -1,13 +1,14 @@
 -- flags: allow-oom
--- uses: claim-lib profile-lib account-lib
+-- uses: claim-lib profile-lib account-lib asked-lib
 -- Deletes an account with its profile and all other data of the user, and ends the user's sessions. Watchers receive "Z user 0
 -- at".
 -- keys: unfinished, user, sessions, grants, contacts, blocks, creations, emails any if that is in another partition, inbox,
---       history, notifications, notificationMarks, devices, pushed, mail, mailing, guests, directory
+--       history, notifications, notificationMarks, devices, pushed, mail, mailing, guests, directory, asked
 -- args: user, compared hash that the password was compared with (hex) or '' for none, unused ms since the last use of a guest
 --       or 'own' for any guest or '' for any account, nameIntent that gives up the username, leaveIntent
 --       that takes them out of their conversations, emailIntent that gives up addresses in other partitions, erases 1 if
---       their messages are to be deleted too, identityIntent that gives up identities
+--       their messages are to be deleted too, identityIntent that gives up identities,
+--       askingIntent that ends what they have asked and were asked
 -- replies: OK(1 if there are such addresses, name of the picture or '', 1 if there are identities) | NONE | CHANGED | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'password', 'emailClaim', 'version', 'guest')
 if unused ~= '' and not held[5] then redis.call('ZREM', guestsKey, user) end
@@ -36,6 +37,7 @@ local isHere = held[1] and redis.call('HGET', emailsKey, held[1]) == user .. ' '
 dropChange(userKey)
 if held[1] and not isHere then giveUp(userKey, number, held[1]) end
 enlist(directoryKey, user, membersOf(redis.call('HGET', userKey, 'profile') or ''), {})
+leaveAsked(askedKey, unfinishedKey, askingIntent) -- mutation: deleted-ask
 dropIdentities(userKey, '', unfinishedKey, identityIntent)
 local releasing, identities = unpack(redis.call('HMGET', userKey, 'emailReleasing', 'identityReleasing'))
 redis.call('DEL', userKey, sessionsKey, grantsKey, contactsKey, blocksKey, creationsKey, historyKey, notificationsKey,

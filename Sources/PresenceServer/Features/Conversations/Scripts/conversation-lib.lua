@@ -6,6 +6,8 @@
 --   changes     the number of the last change of its messages
 --   message     the newest message, as its log has it
 --   priority    the numbers of its newest messages with priority
+--   request     of a direct one that a stranger began: the member who has not answered yet; "USER ?" until their settings
+--               are known
 --   deleted     the numbers of deleted messages from the first one on that some member has not read, as ranges: "3 5-9"
 --   joins       how many users have ever joined
 --   version     of what all members see
@@ -142,6 +144,7 @@ local function leave(c, user)
     c.members[user] = nil
     put(c, 'm:' .. user, nil)
     put(c, 'h:' .. user, nil)
+    if string.match(c.raw.request or '', '^%S+') == user then put(c, 'request', nil) end
     c.left[user], c.joining[user] = true, nil
 end
 
@@ -160,6 +163,19 @@ local function bumpMember(c, user)
     m.version = nextVersion(math.max(ownVersion(c, m), c.seen or 0, c.version), floorKey)
     c.news, c.only = m.version, c.only or {}
     c.only[user] = true
+    putMember(c, user)
+end
+
+-- Whether the conversation is a request that this member has not answered. Until then nothing of them reaches the other
+-- member.
+local function isAsked(c, user) return c.raw.request == user or c.raw.request == user .. ' ?' end
+
+-- A member answers a request.
+local function acceptRequest(c, user)
+    if not isAsked(c, user) then return end
+    put(c, 'request', nil)
+    local m = c.members[user]
+    if m.receipts == 'e' then m.shown = m.read end
     putMember(c, user)
 end
 

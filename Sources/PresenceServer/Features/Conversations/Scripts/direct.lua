@@ -8,6 +8,8 @@ if c.members[creator] and c.members[other] and c.raw.kind == 'direct' then retur
 if next(c.members) then return { 'TAKEN' } end
 put(c, 'kind', 'direct')
 put(c, 'pair', creator .. ' ' .. other)
+-- The other one's inbox decides (enroll).
+put(c, 'request', other .. ' ?')
 put(c, 'owner', nil)
 put(c, 'createdAt', int(now))
 put(c, 'name', nil)

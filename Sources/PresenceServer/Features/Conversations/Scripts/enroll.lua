@@ -5,9 +5,10 @@
 -- The conversation also removes a user who is in as many conversations as allowed (+): the request has checked this,
 -- but a faster change took the room. Groups of other users take at most half of the limit: otherwise two accounts that
 -- make many groups could keep a user from all new conversations.
--- keys: unfinished, inbox, user, pushed
--- args: intent, conversation, change in or put or out, version, mostIn conversations that a user may be in
--- replies: OK(setting of receipts: e NUMBER or n NUMBER or '') | OK(-) if their account is deleted | OK(+) if they are in too many
+-- A direct conversation is a request if its user admits only contacts and the one who began it is none.
+-- keys: unfinished, inbox, user, pushed, contacts
+-- args: intent, conversation, change in or put or out or "asked USER" with the one who began it, version, mostIn conversations that a user may be in
+-- replies: OK(setting of receipts: e NUMBER or n NUMBER or '', 1 for a request) | OK(-) if their account is deleted | OK(+) if they are in too many
 --       | FENCED
 
 -- Keeps the newest conversations that were left, and all that were left within the last hour, so that a late step finds
@@ -51,7 +52,7 @@ local function isFull(inbox, most, isPut)
     return count >= most or isPut and put >= mostPut
 end
 
-local user = redis.call('HMGET', userKey, 'receipts', 'deletedAt')
+local user = redis.call('HMGET', userKey, 'receipts', 'deletedAt', 'findable')
 if user[2] then return { 'OK', '-' } end
 local state, held = string.match(redis.call('HGET', inboxKey, conversation) or '', '^(%a+) (%d+)')
 if tonumber(version) > tonumber(held or '0') then
@@ -64,4 +65,7 @@ if tonumber(version) > tonumber(held or '0') then
         dropOldest(inboxKey)
     end
 end
-return { 'OK', user[1] or '' }
+local asker = string.match(change, '^asked (%S+)$')
+local isRequest = asker and string.sub(user[3] or '', 2) == 'c'
+    and redis.call('SISMEMBER', contactsKey, asker) == 0 -- mutation: strangers-ask
+return { 'OK', user[1] or '', isRequest and '1' or '' }

@@ -44,10 +44,11 @@ for user, came, upTo, hiddenFrom in each() do
         local read = math.max(m.read, math.min(tonumber(upTo), c.last)) -- mutation: mark-read
         local delivered = math.max(m.delivered, math.min(tonumber(came), c.last), read) -- mutation: mark-delivered
         local shown = m.shown
-        if read > m.read and m.receipts == 'e' then shown = read end
+        local asked = isAsked(c, user) -- mutation: strangers-see-marks
+        if read > m.read and m.receipts == 'e' and not asked then shown = read end
         if shown ~= m.shown or delivered ~= m.delivered or read ~= m.read then
             alone[user] = true
-            local isToAll = hide(user, m, delivered, hiddenFrom, alone)
+            local isToAll = hide(user, m, delivered, asked and 'a' or hiddenFrom, alone)
             isSeen = isSeen or isToAll or shown ~= m.shown
             m.read, m.shown, m.delivered = read, shown, delivered
             putMember(c, user)

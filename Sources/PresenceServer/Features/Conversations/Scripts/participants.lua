@@ -24,6 +24,7 @@ if #touched == 0 then return { 'OK' } end
 if not c.raw.createdAt then put(c, 'createdAt', int(now)) end
 put(c, 'kind', 'group')
 put(c, 'pair', nil)
+put(c, 'request', nil)
 succeed(c)
 empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)
 bump(c)

@@ -4,16 +4,18 @@
 -- the step comes. Users who are in too many conversations are removed if nothing has changed since that was found;
 -- their inboxes are updated too, because another step may have found room. A direct conversation then has no members.
 -- keys: unfinished, conversation, typing, log, changes, prints, attachments, attachmentsDue
--- args: intent, conversation, each(user, version, heard the setting of receipts or - for deleted or + for in too many)
+-- args: intent, conversation, each(user, version, heard the setting of receipts or - for deleted or + for in too many,
+--       isRequest)
 -- replies: OK | FENCED
 local c = conversationAt(conversationKey, conversation)
 local changed, left, told, refused = false, false, {}, {}
-for user, version, heard in each() do
+for user, version, heard, isRequest in each() do
     local receipts, setting = string.match(heard, '^(%a) (%d+)$')
     local isAwaited = c.pending[user] == version
     if isAwaited then
         redis.call('HDEL', conversationKey, 'j:' .. user)
         c.pending[user] = nil
+        if c.raw.request == user .. ' ?' then put(c, 'request', isRequest == '1' and user or nil) end
     end
     if heard == '-' and c.members[user] then
         leave(c, user)

@@ -80,8 +80,8 @@ end
 -- asks.
 local function undecided(verdictKey, ms)
     local verdict = redis.call('GET', verdictKey)
-    if verdict then return { 'VERDICT', verdict } end
-    redis.call('SET', verdictKey, '-', 'PX', ms)
+    if verdict then return { 'VERDICT', verdict } end -- mutation: verdict-is-kept
+    redis.call('SET', verdictKey, '-', 'PX', ms) -- mutation: asked-at-a-time
     return { 'ASK' }
 end
 

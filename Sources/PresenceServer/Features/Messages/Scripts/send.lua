@@ -21,10 +21,11 @@ if first > mostPlaces then return { 'CONFLICT' } end
 if isBlocked == '1' then return { 'BLOCKED' } end -- mutation: blocked-writes
 local ban = banned(c.bans[from])
 if ban then return ban end -- mutation: banned-writes
-if ask ~= '0' then return undecided(verdictKey, ask) end
+if ask ~= '0' then return undecided(verdictKey, ask) end -- mutation: waits-for-the-verdict
 local m = { id = id, seq = int(c.last + 1), version = int(c.changes + 1), at = int(now), from = from,
     editedAt = '0', editCount = 0, deletedAt = '0', deletedBy = '-',
-    text = replacement ~= '' and replacement or text, attachments = attachments, priority = priority, edits = {} }
+    text = replacement ~= '' and replacement or text, -- mutation: replaced-text
+    attachments = attachments, priority = priority, edits = {} }
 if not fit(m, tonumber(longest)) then return { 'LARGE' } end
 c.last, c.changes = c.last + 1, c.changes + 1
 local raw = stored(m)
@@ -53,6 +54,8 @@ if priority ~= '' then
     put(c, 'priority', table.concat(numbers, ' '))
 end
 sender.own = c.last -- mutation: own-is-read
+-- Writing answers a request.
+acceptRequest(c, from)
 putMember(c, from)
 note(c, c.last, raw, changesKey, most)
 bump(c)

@@ -3,10 +3,12 @@
 -- keys: conversation, typing
 -- args: conversation, user, sessionId, isTyping, expiry in ms
 -- replies: OK | FORBIDDEN | BANNED(until, reason) | FENCED
-local held = redis.call('HMGET', conversationKey, 'm:' .. user, 'b:' .. user)
+local held = redis.call('HMGET', conversationKey, 'm:' .. user, 'b:' .. user, 'request')
 if not held[1] then return { 'FORBIDDEN' } end
 local ban = isTyping == '1' and banned(held[2])
 if ban then return ban end -- mutation: banned-types
+-- A stranger does not see that the user is about to answer.
+if isTyping == '1' and (held[3] == user or held[3] == user .. ' ?') then return { 'OK' } end -- mutation: strangers-see-typing
 local left, version, lapsed, most = typists(typingKey, true)
 local _, before = listed(left)
 local field = user .. ' ' .. sessionId

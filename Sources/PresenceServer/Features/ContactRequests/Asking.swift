@@ -1,0 +1,137 @@
+import PresenceCore
+import PresenceProtocol
+import Redis
+
+/// Carries what a user has asked or answered to the other users' partitions, as an intent of the user.
+///
+/// The user's record has all that is still to be done. A page of it is read, each thing of it is one step in the other
+/// user's partition, and the next page begins with the outcomes. Each step compares numbers, so it may run twice or late.
+final class Asking {
+    static let name = "asking"
+
+    private unowned let shard: ShardLogic
+    private(set) var kind: IntentKind!
+    /// The most things in one part of the intent.
+    private static let page = 50
+    /// Open requests to one user, and ended ones that are kept so that later steps are recognised.
+    private static let (mostOpen, mostKept) = (ContactRequestLists.most, 1_000)
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    func register(in registry: inout Registry) {
+        kind = registry.intents(Self.name) { [unowned self] in next(Progress($0)) }
+        shard.policies.asking = kind
+    }
+
+    func intent(of user: UserID) -> Intent { Intent(kind, user) }
+
+    /// The step of a script that changes what a user asks or answers. The intent continues if the reply is `OK`.
+    func first(_ call: ScriptCall, of user: UserID) -> IntentStep {
+        IntentStep(call, about: user) { [unowned self] reply in
+            reply.word == "OK" ? .step(next(Progress(user))) : .end(reply.value)
+        }
+    }
+
+    /// Starts at once what a sweep would do later.
+    func begin(_ user: UserID) { shard.intents.begin(intent(of: user), first: next(Progress(user))) { _ in } }
+
+    /// The progress of one executor.
+    private final class Progress {
+        let user: UserID
+        var outcomes: [String] = []
+        var damaged: [String] = []
+
+        init(_ user: UserID) { self.user = user }
+    }
+
+    private struct Thing {
+        let kind: String
+        let other: UserID
+        let number: String
+        /// As JSON.
+        let text: String
+        let isContact: String
+
+        func outcome(_ word: String) -> [String] { [kind, other.string, number, word] }
+    }
+
+    /// The step that notes the outcomes and reads what is still to be done.
+    private func next(_ progress: Progress) -> IntentStep {
+        let (user, keys) = (progress.user, shard.partitions.keys(of: progress.user))
+        let call = ScriptCall(
+            .asking, in: keys,
+            [
+                "unfinished": keys.unfinished, "asked": keys.asked(user), "contacts": keys.contacts(user),
+                "blocks": keys.blocks(user), "user": keys.user(user),
+            ], ["intent": intent(of: user).member, "user": user, "most": Self.page],
+            each: progress.outcomes + progress.damaged)
+        return IntentStep(call, about: user) { [unowned self] reply in
+            progress.outcomes = []
+            let words = reply.rest.map { $0.string ?? "" }
+            let things = stride(from: 1, to: words.count - 4, by: 5).compactMap { place in
+                UserID(words[place + 1]).map {
+                    Thing(
+                        kind: words[place], other: $0, number: words[place + 2], text: words[place + 3],
+                        isContact: words[place + 4])
+                }
+            }
+            guard !things.isEmpty else { return .end(IntentProgress.ok) }
+            return carryOut(things[...], words[0], progress, isLast: things.count < Self.page)
+        }
+    }
+
+    private func carryOut(
+        _ things: ArraySlice<Thing>, _ name: String, _ progress: Progress, isLast: Bool
+    ) -> IntentProgress {
+        guard let thing = things.first else {
+            return isLast ? .step(next(progress)) : .more(IntentProgress.ok, rest: next(progress))
+        }
+        let proceed = { [unowned self] in carryOut(things.dropFirst(), name, progress, isLast: isLast) }
+        let skip = {
+            progress.damaged += thing.outcome("damaged")
+            return proceed()
+        }
+        return .step(
+            IntentStep(call(thing, name, progress.user), about: thing.other, skip: skip) { [unowned self] reply in
+                progress.outcomes += thing.outcome(thing.kind == "a" ? reply[0].string ?? "" : "")
+                // Both have asked: the other one's intent makes them contacts.
+                if thing.kind == "d", reply[0].string == "1" { begin(thing.other) }
+                return proceed()
+            })
+    }
+
+    private func call(_ thing: Thing, _ name: String, _ user: UserID) -> ScriptCall {
+        let (other, keys) = (thing.other, shard.partitions.keys(of: thing.other))
+        let asked = keys.asked(other)
+        switch thing.kind {
+        case "d":
+            return ScriptCall(
+                .deliverAsked, in: keys,
+                [
+                    "unfinished": keys.unfinished, "asked": asked, "contacts": keys.contacts(other),
+                    "blocks": keys.blocks(other), "user": keys.user(other),
+                ],
+                [
+                    "intent": intent(of: other).member, "user": other, "from": user, "number": thing.number,
+                    "name": name, "text": thing.text, "isContact": thing.isContact, "most": Self.mostOpen,
+                    "mostKept": Self.mostKept,
+                ])
+        case "x":
+            return ScriptCall(
+                .withdrawAsked, in: keys, ["asked": asked, "user": keys.user(other)],
+                ["user": other, "from": user, "number": thing.number])
+        case "a":
+            return ScriptCall(
+                .acceptAsked, in: keys,
+                ["asked": asked, "contacts": keys.contacts(other), "user": keys.user(other)],
+                ["user": other, "other": user, "number": thing.number])
+        default:
+            return ScriptCall(.forgetAsked, in: keys, ["asked": asked], ["other": user, "number": thing.number])
+        }
+    }
+}
+
+extension ContactRequests {
+    /// The intent by which what a user asks is carried out or ended.
+    static func asking(_ user: UserID) -> String { "\(Asking.name) \(user.string)" }
+}
