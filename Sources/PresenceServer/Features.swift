@@ -26,6 +26,7 @@ package enum Features {
         App.self,
         Webhooks.self,
         Push.self,
+        NotificationSettingsRequests.self,
         Console.self,
         Capabilities.self,
     ]

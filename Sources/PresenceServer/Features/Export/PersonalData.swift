@@ -145,6 +145,9 @@ final class PersonalData: Feature {
                 try await lines.add(name, json)
             }
         }
+        if let settings = shard.feature(NotificationSettingsRequests.self) {
+            try await lines.add("notificationSettings", try await settings.settings(of: user))
+        }
         try await writePast(of: user, to: lines)
     }
 
