@@ -54,8 +54,11 @@ if hold ~= '' then
     else
         holdPush(heldKey, user, pushedKey, conversation, record, seq, hold)
     end
-    -- Quiet hours concern pushes alone.
-    if isNoticed == '1' and not isNotification then offer('push.held', user .. ' ' .. contents .. ',"devices":[]', seq) end
+    -- The list of notifications does not wait. It has the message if that is held already.
+    local isKnown = isNotification or isHeld(record) and record.seq == tonumber(seq)
+    if isNoticed == '1' and not isKnown then
+        offer('push.held', user .. ' ' .. contents .. ',"devices":[]', seq)
+    end
     return reply
 end
 local devices, names = newestDevices(devicesKey, grantsKey, userKey, tonumber(idle), platforms)
