@@ -97,7 +97,7 @@ async def test_what_is_set_is_read_and_a_missing_member_has_its_default(room):
         "kinds": {"order": {"inbox": True, "push": False}, "odd\"kind\\": {"inbox": False, "push": True}},
         "quiet": quiet | {"days": [1, 2, 3, 4, 5, 6, 7], "allow": []}, "version": first["version"]}
     assert await get(room, "ana") == first and first["version"] > 0
-    # What was answered can be sent back.
+    # An answer can be sent back.
     second = (await put(room, "ana", first | {"preview": False})).json
     assert second == first | {"preview": False, "version": second["version"]} and second["version"] > first["version"]
     third = await settle(room, "ana", quiet=quiet | {"days": [7, 1, 7], "allow": ["urgent", "urgent"]}, messages={"groups": "none"},
@@ -369,7 +369,7 @@ async def test_while_busy_pushes_wait_until_the_user_is_free(start, receiver):
     await bob.status("auto")
     told, = await dues(receiver)
     assert told["notification"]["id"] == "held" and time.time() - began < 5
-    # Without a session nobody is busy.
+    # A user without a session is not busy.
     await bob.status("busy")
     await notify(room, bob.user, id="until offline", push="always")
     await asyncio.sleep(1)

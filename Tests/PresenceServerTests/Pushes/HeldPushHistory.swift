@@ -180,7 +180,7 @@ final class HeldPushHistory: DrawnHistory {
         }
     }
 
-    /// With an idle session: nobody is busy without any.
+    /// With an idle session, because a user without any is not busy.
     private func be(_ user: String, busy: Bool) {
         guard busy != past.isBusy(user) else { return }
         past.busy[user, default: []].append((now, busy))

@@ -20,7 +20,7 @@ struct HeldPushPast {
         let user: String
         let at: Timestamp
         let isUrgent: Bool
-        /// What the user wished when it came.
+        /// The user's wishes when it came.
         let inbox: Bool
         let push: Bool
         /// By the order of the user's notifications that are stored at all.

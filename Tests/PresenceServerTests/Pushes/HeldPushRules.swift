@@ -48,7 +48,7 @@ struct HeldPushRules {
         past.pushes.filter { $0.user == user && $0.talks.contains(talk) }.sorted { $0.id < $1.id }
     }
 
-    /// What is unread in the end has been pushed.
+    /// A message that is unread in the end has been pushed.
     private func lost(_ user: String, _ talk: String, _ now: Timestamp) -> String? {
         let read = past.readTo(user, talk)
         guard past.newest(talk) > read else { return nil }
@@ -80,11 +80,11 @@ struct HeldPushRules {
         return nil
     }
 
-    /// What was held until the same end comes in one push.
+    /// One push has all that was held until the same end.
     private func scattered(_ user: String, _ now: Timestamp) -> String? {
         let ends = past.ends(user, until: now)
         for (place, end) in ends.enumerated() {
-            // Of what was held all the time, and for so long that it was certainly decided before.
+            // These were held all the time, and for so long that they were certainly decided before.
             let held = HeldPushHistory.talks.filter { $0.value.contains(user) }.keys.filter { talk in
                 let read = past.readTo(user, talk, at: end + bound)
                 guard past.newest(talk) > read, past.readTo(user, talk, at: end - bound) == read else { return false }

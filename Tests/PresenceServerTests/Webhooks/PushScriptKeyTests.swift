@@ -55,7 +55,7 @@ extension ScriptKeyTests {
         func run(_ script: Script, _ names: [String], _ arguments: [String]) {
             shard.run(script, keys: names, arguments: arguments, lane: .commands) {
                 let words = (try? $0.get())?.array ?? []
-                // Of the facts: whether the device may be pushed to.
+                // The facts have whether the device may be pushed to.
                 let word = script == .pushMessage ? words.last : script == .pushFacts ? words[7] : words.first
                 answers.append(word?.string ?? "")
             }

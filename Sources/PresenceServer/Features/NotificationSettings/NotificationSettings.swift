@@ -1,11 +1,11 @@
 import Foundation
 import PresenceProtocol
 
-/// What a user wishes of notifications and pushes, on all devices.
+/// A user's wishes for notifications and pushes, on all devices.
 ///
 /// The store has it as JSON in one form, because scripts search it as text (`push-lib.lua`).
 struct NotificationSettings: Decodable, Sendable, Equatable {
-    /// What a user wishes of a kind of backends' notifications.
+    /// A user's wishes for a kind of backends' notifications.
     struct Kind: Decodable, Sendable, Equatable {
         var inbox = true
         var push = true
@@ -19,7 +19,7 @@ struct NotificationSettings: Decodable, Sendable, Equatable {
         var groups = Scope.all
     }
 
-    /// What becomes of pushes while the user is busy.
+    /// Whether pushes are made while the user is busy.
     enum WhileBusy: String, Decodable, CaseIterable, Sendable { case push, hold }
 
     var kinds: [String: Kind] = [:]
@@ -35,7 +35,7 @@ struct NotificationSettings: Decodable, Sendable, Equatable {
 
     init() {}
 
-    /// - Parameter text: As the store has it; empty if the user has set nothing. What cannot be read gives away no text.
+    /// - Parameter text: As the store has it; empty if the user has set nothing. Unreadable settings permit no texts.
     init(stored text: String) {
         self.init()
         guard !text.isEmpty else { return }

@@ -7,7 +7,7 @@ import WebSockets
 final class OwnNotificationSettings {
     private unowned let shard: ShardLogic
     private var message: OwnMessages = []
-    /// Of users with a session here, from their last change on.
+    /// Each user with a session here who has changed the settings since.
     private var changed: [UserID: (version: Int64, frame: [UInt8])] = [:]
 
     init(_ shard: ShardLogic) { self.shard = shard }

@@ -35,7 +35,7 @@ struct QuietHours: Decodable, Sendable, Equatable {
         }
     }
 
-    /// What is pushed all the same.
+    /// Pushes that quiet hours do not hold.
     enum Exception: String, Decodable, CaseIterable, Sendable { case urgent }
 
     let timezone: String

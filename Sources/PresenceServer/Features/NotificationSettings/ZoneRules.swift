@@ -49,7 +49,7 @@ struct ZoneRules: Sendable {
     /// The counts of a block, and where its data begin.
     private struct Block {
         let start: Int
-        /// Of isut, isstd, leap, time, type, char.
+        /// The counts are in the order of the file: isut, isstd, leap, time, type, char.
         let counts: [Int]
 
         init?(_ file: [UInt8], at place: Int) {

@@ -4,7 +4,7 @@ import Redis
 
 /// The decision whether a user is truly away, and what is pushed then.
 extension DuePushes {
-    /// What is to be pushed, if anything is; and ms for which a session of the user may still get it first. With neither, no push is
+    /// The push to make, if any; and ms for which a session of the user may still get it first. With neither, no push is
     /// needed.
     struct Verdict {
         enum Subject {
@@ -21,7 +21,7 @@ extension DuePushes {
             case nil: 0
             }
         }
-        /// Only a backend can say so. Without a word of its backend, a notification is as urgent as a message.
+        /// Only backends set it. Without an urgency of its own, a notification is as urgent as a message.
         var isUrgent: Bool { if case .notification(let one) = subject { one.urgency == .high } else { false } }
     }
 
@@ -71,7 +71,7 @@ extension DuePushes {
         switch subject {
         case .message(let message, let record):
             if !facts.settings.wants(record) { hold = .never }
-            // Nobody reads the contents of a push that is held, unless the message becomes a notification now.
+            // The contents of a push that is held are not read, unless the message becomes a notification now.
             if !isNoticed, case .until = hold { return (Self.unread, verdict.seq, verdict.wait, hold) }
             return (try await contents.members(message, in: record), verdict.seq, verdict.wait, hold)
         case .notification(let notification):

@@ -30,13 +30,13 @@ extension DuePushes {
         }
     }
 
-    /// What becomes of a held push.
+    /// The decision about a held push.
     private enum Fate: Equatable {
         /// Not wanted any more.
         case drop
         /// Decided by itself, as usual.
         case note
-        /// In the summary, which tells of the messages up to this one.
+        /// In the summary, which stands for the messages up to this one.
         case tell(Int64)
 
         var argument: String {
@@ -201,7 +201,7 @@ extension DuePushes {
     }
 }
 
-/// What a summary stands for: at most 100 of each are named.
+/// The places that a summary stands for: at most 100 of each kind.
 struct PushSummary: Codable, Sendable, Equatable {
     let conversations: [String]
     /// As ``PushPlace`` names them.

@@ -21,9 +21,10 @@ extension Script {
     static let pushHold = Script("push-hold", asset_push_hold(), library: pushLibrary)
     static let pushNotification = Script("push-notification", asset_push_notification(), library: pushLibrary)
 
-    static let push: [Script] = [
-        .setDevice, .pushNote, .pushTake, .pushFacts, .pushMessage, .pushSettle, .pushForget, .pushWithdraw,
-    ] + holding
+    static let push: [Script] =
+        [
+            .setDevice, .pushNote, .pushTake, .pushFacts, .pushMessage, .pushSettle, .pushForget, .pushWithdraw,
+        ] + holding
     static let holding: [Script] = [.pushHeld, .pushRelease, .pushHold, .pushNotification]
 }
 

@@ -1,4 +1,4 @@
--- Stores a user's settings of notifications, whole, and tells the user's sessions: "n user version at JSON". The pushes that are
+-- Stores a user's settings of notifications, whole, and publishes them to the user's sessions: "n user version at JSON". The pushes that are
 -- held for the user are decided again.
 -- keys: user
 -- args: user, settings as JSON in the server's own form without the last brace

@@ -105,7 +105,7 @@ local function newestDevices(key, grantsKey, userKey, idle, platforms)
 end
 
 -- Whatever happens to the push of a notification, it is not held any more. If the notification is for its push alone (notify), its
--- text goes too.
+-- text is removed, too.
 local function dropPushed(pushedKey, notificationsKey, name)
     redis.call('HDEL', pushedKey, name)
     redis.call('HDEL', notificationsKey, 'push ' .. string.match(name, '^#(%d+)'))

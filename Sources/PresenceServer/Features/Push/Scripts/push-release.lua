@@ -6,9 +6,10 @@
 -- args: user, limit until which the decision is valid, taken is the end of the lease (push-take), later time until which they stay held
 --       or '', contents of the summary as members or '' for none, idle ms after which an unused session has ended, platforms that this
 --       installation sends to with a space on both sides of each, isMore 1 if there are more than are listed, each(place, known is
---       its record when it was read, fate: the seq up to which the summary tells or note or drop)
--- replies: OK(ms until it is decided again or '') | GONE if another server has decided | FENCED
+--       its record when it was read, fate: note or drop or the seq of the newest message that the summary stands for)
+-- replies: OK(ms until it is decided again or '') | GONE | FENCED
 local due = tonumber(redis.call('ZSCORE', heldKey, user) or '')
+-- Another server has decided.
 if not due then return { 'GONE' } end
 local function again(time)
     redis.call('ZADD', heldKey, int(time), user)

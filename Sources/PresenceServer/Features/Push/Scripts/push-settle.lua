@@ -42,7 +42,7 @@ if isNewest or isNotification then -- mutation: newer-is-decided
 else
     reply = again(due - now)
 end
--- What was held may be gone, or somebody has it by now: from the next message on it is decided as usual.
+-- Without a push, nothing is held any more: from the next message on it is decided as usual.
 if not isPush then
     if isHeld(record) then putPush(pushedKey, conversation, record, 0, '0', '') end -- mutation: held-is-cleared
     if isNotification then dropPushed(pushedKey, notificationsKey, conversation) end

@@ -41,7 +41,7 @@ struct PushMessage: Codable, Sendable, Equatable {
 
     /// A newer push with the same tag takes the place of the one that the device shows.
     var tag: String { notification.map { "notification-\($0.tag)" } ?? (summary == nil ? conversation : "summary") }
-    /// What groups the pushes that a device shows.
+    /// Devices group the shown pushes by it.
     var thread: String { notification?.kind ?? (summary == nil ? conversation : "summary") }
     var urgency: PushUrgency { notification?.urgency ?? .high }
     /// Seconds after which services need not deliver it any more; `nil`: there is no such time.
