@@ -198,6 +198,29 @@ import Testing
         #expect(talk.pushes.allSatisfy { !body($0).contains("secret\"},") && !body($0).contains("\"text\":\"s") })
     }
 
+    @Test func `every key that a script of held pushes touches is declared`() throws {
+        let talk = try talk { _ in }
+        var settings = NotificationSettings()
+        settings.quiet = quiet(600)
+        try ScriptKeyTests().watch(at: talk.world, running: Script.holding + [.setNotificationSettings]) {
+            set(settings, in: talk)
+            talk.say()
+            notify(talk, "one")
+            try talk.world.run(for: 30_000)
+            talk.answer(.failed("status 503", retryAfter: 0))
+            set(NotificationSettings(), in: talk)
+            try talk.world.run(until: "the summary", within: 5_000) { talk.handed.count == 1 }
+            // It is held again before its next try.
+            set(settings, in: talk)
+            try talk.world.run(for: 60_000)
+            #expect(talk.handed.count == 1)
+            talk.answer(.taken)
+            set(NotificationSettings(), in: talk)
+            try talk.world.run(until: "the summary again", within: 5_000) { talk.handed.count == 2 }
+            #expect(talk.handed[1].summary == talk.handed[0].summary)
+        }
+    }
+
     /// All that is stored of bob's notifications.
     private func list(_ talk: PushTalk) throws -> String {
         let keys = talk.world.shards[0].logic.partitions.keys(of: bob)

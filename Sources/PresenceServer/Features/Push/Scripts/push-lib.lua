@@ -41,11 +41,9 @@ local function isUnwanted(settings, kind) return string.find(settings or '', '"'
 -- Whether a user wants notifications of a kind, given as JSON, in their list, and pushed.
 local function wishes(settings, kind)
     for _, before in ipairs({ '{', ',' }) do
-        local first, last = string.find(settings or '', before .. kind .. ':{"inbox":', 1, true)
-        if first then
-            local inbox, push = string.match(settings, '^(%a+),"push":(%a+)', last + 1)
-            return inbox ~= 'false', push ~= 'false'
-        end
+        local _, last = string.find(settings or '', before .. kind .. ':{"inbox":', 1, true)
+        local inbox, push = string.match(settings or '', '^(%a+),"push":(%a+)', (last or 0) + 1)
+        if inbox then return inbox ~= 'false', push ~= 'false' end
     end
     return true, true
 end
