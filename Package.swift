@@ -153,7 +153,7 @@ let package = Package(
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
                 "Features/Attachments/Scripts",
                 "Features/Messages/Scripts", "Delivery/Scripts", "Features/History/Scripts",
-                "Features/Notifications/Scripts",
+                "Features/Notifications/Scripts", "Features/NotificationSettings/Scripts",
                 "Features/Push/Scripts", "Features/BackendKeys/Scripts", "Features/Banning/Scripts",
                 "Features/AbuseReports/Scripts", "Features/ContactRequests/Scripts",
             ],
@@ -381,8 +381,8 @@ let pages: [String: [String]] = [
         "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/",
         "Features/BackendKeys/", "Features/Banning/", "Features/Console/", "Features/ContactRequests/",
         "Features/Conversations/", "Features/Export/", "Features/History/",
-        "Features/Messages/", "Features/Moderation/", "Features/Notifications/", "Features/Photos/", "Features/Push/",
-        "Features/Usernames/", "Features/Webhooks/",
+        "Features/Messages/", "Features/Moderation/", "Features/NotificationSettings/", "Features/Notifications/",
+        "Features/Photos/", "Features/Push/", "Features/Usernames/", "Features/Webhooks/",
     ],
 ]
 for target in package.targets {

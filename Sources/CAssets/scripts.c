@@ -767,6 +767,31 @@ static const unsigned char push_withdraw_bytes[] = {
 };
 ASSET(push_withdraw)
 
+static const unsigned char push_held_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-held.lua"
+};
+ASSET(push_held)
+
+static const unsigned char push_release_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-release.lua"
+};
+ASSET(push_release)
+
+static const unsigned char push_hold_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-hold.lua"
+};
+ASSET(push_hold)
+
+static const unsigned char push_notification_bytes[] = {
+#embed "../PresenceServer/Features/Push/Scripts/push-notification.lua"
+};
+ASSET(push_notification)
+
+static const unsigned char set_notification_settings_bytes[] = {
+#embed "../PresenceServer/Features/NotificationSettings/Scripts/set-notification-settings.lua"
+};
+ASSET(set_notification_settings)
+
 static const unsigned char push_take_bytes[] = {
 #embed "../PresenceServer/Features/Push/Scripts/push-take.lua"
 };

@@ -43,7 +43,7 @@ extension DecodingFailure {
     }
 
     /// The same failure for a member inside the member `parent`.
-    func inside(_ parent: String) -> DecodingFailure {
+    package func inside(_ parent: String) -> DecodingFailure {
         guard let field else { return self }
         var outer = self
         outer.field = "\(parent).\(field)"

@@ -28,6 +28,7 @@ package enum Features {
         App.self,
         Webhooks.self,
         Push.self,
+        NotificationSettingsRequests.self,
         Console.self,
         Capabilities.self,
     ]

@@ -119,6 +119,7 @@ async def played(room, redis):
         await people_type(room)
         await people_talk(room)
         await people_are_notified(room)
+        await settings_of_notifications_change(room)
         await replies_are_split(room)
         await people_hide(room)
         await somebody_signs_up(room)
@@ -228,6 +229,15 @@ async def people_are_notified(room):
     await inboxes.inbox(ana)
     await ana.did("getNotifications", before=3, limit=10)
     await ana.did("unsubscribe", notifications=True, conversationList=True)
+
+
+async def settings_of_notifications_change(room):
+    ana = await room.come("ana")
+    quiet = {"timezone": "Europe/Berlin", "from": "22:00", "to": "07:00", "allow": ["urgent"]}
+    answer = await room.api.request(
+        "PUT", "/v1/me/notificationSettings", {"kinds": {"order": {"push": False}}, "quiet": quiet}, token=room.token("ana"))
+    assert answer.status == 200, answer
+    await ana.hear("ownNotificationSettings")
 
 
 async def replies_are_split(room):

@@ -16,7 +16,7 @@ struct DocumentTests {
     /// Messages of a feature that only some clients use: the codec passes them over.
     static let featureTypes: Set = [
         "ownAccount", "conversation", "conversationInfo", "message", "messages", "messagesReset", "messageUpdated",
-        "notification", "notificationCounts", "notifications", "sent", "contactRequests",
+        "notification", "notificationCounts", "notifications", "ownNotificationSettings", "sent", "contactRequests",
     ]
     /// Requests of conversations, messages and notifications: a feature decodes them.
     static let featureRequests: Set = [

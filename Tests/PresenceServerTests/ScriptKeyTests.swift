@@ -20,8 +20,8 @@ import Testing
             at: world,
             running: Script.allCases.filter {
                 // (Only `presenced doctor` repairs logs.)
-                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.delivery
-                    + Script.push)
+                !(Script.accounts + Usernames.plan.scripts + [.setPhoto, .mendLog] + Script.delivery + Script.push
+                    + [.setNotificationSettings])
                     .contains($0)
             }
         ) {

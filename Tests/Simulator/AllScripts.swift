@@ -13,10 +13,12 @@ extension Script {
             ] + Script.accounts + Usernames.plan.scripts.filter { $0 != .peopleStarting } + [.setPhoto]
             + Script.conversations.filter { ![.create, .participants, .answerRequest].contains($0) }
             + Script.messageScripts.filter { !(Script.aging + [.eraseMessages]).contains($0) }
-            + Script.delivery + [.history] + Script.notificationScripts + Script.push + [.pushForget, .pushForget]
+            + Script.delivery + [.history] + Script.notificationScripts
+            + Script.push.filter { !Script.holding.contains($0) }
+            + [.pushForget, .pushForget]
             + Script.aging + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
             + [.peopleStarting, .eraseMessages] + BackendKeys.plan.scripts + ContactRequests.plan.scripts
-            + [.answerRequest]
+            + [.answerRequest] + Script.holding + [.setNotificationSettings]
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

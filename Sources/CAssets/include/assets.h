@@ -281,3 +281,8 @@ struct asset asset_push_lib(void);
 struct asset asset_push_facts(void);
 struct asset asset_push_forget(void);
 struct asset asset_push_message(void);
+struct asset asset_push_held(void);
+struct asset asset_push_release(void);
+struct asset asset_push_hold(void);
+struct asset asset_push_notification(void);
+struct asset asset_set_notification_settings(void);

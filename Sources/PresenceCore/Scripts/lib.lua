@@ -287,6 +287,8 @@ local function announce(user, since)
     put(user, 'presenceVersion', int(nextVersion(user.presenceVersion, user.floorKey)))
     put(user, 'presence', '"status":"' .. status .. '","since":' .. user.since .. body .. '}')
     tell(user, 'P', user.id, user.presenceVersion, int(now), user.presence)
+    -- Inside the server only: pushes may be held until then.
+    if before == 'busy' and status ~= before then offer('user.free', user.id .. ' {}') end -- mutation: free-is-offered
     if status == 'offline' or before == 'offline' then
         offer(status == 'offline' and 'user.offline' or 'user.online',
             user.id .. ' {"version":' .. user.presenceVersion .. ',' .. user.presence)

@@ -15,7 +15,8 @@ struct OfferedEvent: Equatable {
     let rest: ArraySlice<UInt8>
     /// The number of events before it that were lost because no courier took them.
     let lost: Int64
-    /// For the server's own receivers, and part of no body. The number of the message, if this is `push.due`.
+    /// For the server's own receivers, and part of no body. The number of the message, if this is
+    /// `push.due` or `push.held`; and ` held` after it, if the push was held.
     let about: String?
 
     /// An entry of the stream; `nil` for one that no script has written.
@@ -57,6 +58,11 @@ struct OfferedEvent: Equatable {
     /// Enough for the number within a ms: a stream has at most 20,000 entries (`mostOffers` in lib.lua).
     private static let digits = 5
 
+    /// The number of a push's message; `nil` in an event of an earlier version.
+    var message: Int64? { about.flatMap { Int64($0.prefix { $0 != " " }) } }
+    /// Whether the message of a push was announced before, by `push.held`.
+    var wasHeld: Bool { about?.hasSuffix(" held") == true }
+
     // MARK: The body
 
     /// A longer message is sent without its earlier texts, so that a body has less than 20 KB if the text itself has. Scripts
@@ -87,12 +93,12 @@ struct OfferedEvent: Equatable {
             JSONWriter.raw("{\"user\":", to: &json)
             JSONWriter.string(subject, to: &json)
         default:
-            // The rest is one JSON value. That of `push.due` is a list of members, which follow `user`.
+            // The rest is one JSON value. Those of `push.due` and `push.held` are a list of members, which follow `user`.
             JSONWriter.raw("{\"user\":", to: &json)
             JSONWriter.string(subject, to: &json)
             guard !rest.isEmpty else { return false }
             switch type {
-            case "push.due": JSONWriter.raw(",", to: &json)
+            case "push.due", "push.held": JSONWriter.raw(",", to: &json)
             case "user.banned", "user.unbanned": JSONWriter.key("ban", to: &json)
             case "report.created": JSONWriter.key("report", to: &json)
             case "notification.created": JSONWriter.key("notification", to: &json)

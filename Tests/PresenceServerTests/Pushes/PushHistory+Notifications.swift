@@ -32,10 +32,12 @@ extension PushHistory {
         (new.title, new.body) = (Array("\"hint\"".utf8), Array("\"hint:\(number)\"".utf8))
         let names = [
             keys.shards, keys.floor, keys.push, keys.notifications(id), keys.notificationMarks(id), keys.sessions(id),
+            keys.user(id),
         ]
         let rest = [Self.keep, Self.keepFor, "hint-\(number)", "", String(decoding: new.json, as: UTF8.self), ""]
         run(
-            .notify, PartitionKeys.offering(names), keys, rest + [new.waitForPush.map { "\($0)" } ?? "", user])
+            .notify, PartitionKeys.offering(names), keys,
+            rest + [new.waitForPush.map { "\($0)" } ?? "", "\"hint\"", user])
     }
 
     /// Withdraws a deleted message, as the courier does when it receives the deletion.
@@ -65,7 +67,7 @@ extension PushHistory {
         switch script {
         case .pushWithdraw: past.withdrawn.insert("\(arguments[3]) \(arguments[4]):\(arguments[5])")
         case .notify:
-            let (talk, at, user) = (arguments[6], arguments[8], arguments[10])
+            let (talk, at, user) = (arguments[6], arguments[8], arguments[11])
             guard let told = told(talk, to: user), told[1] == at else { return }
             let text = "\(talk):\(told[0])"
             let isThere = notifications(of: UserID(user)!).values.contains {

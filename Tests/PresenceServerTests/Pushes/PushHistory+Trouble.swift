@@ -63,8 +63,9 @@ extension PushHistory {
             let keys = partitions.keys(of: id)
             let read = past.read(PushPast.Place(user: other, talk: talk), at: now)
             run(
-                .pushNote, [keys.shards, keys.floor, keys.push, keys.pushed(id), keys.sessions(id)], keys,
-                [other, talk, "\(read)", "\(DuePushes.wait)"])
+                .pushNote, [keys.shards, keys.floor, keys.push, keys.pushed(id), keys.sessions(id), keys.user(id)],
+                keys,
+                [other, talk, "\(read)", "\(DuePushes.wait)", ""])
         }
     }
 

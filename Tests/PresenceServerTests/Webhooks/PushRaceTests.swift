@@ -32,8 +32,8 @@ import Testing
             .send, [keys.shards, keys.floor] + keys.written(id, verdict: nil).map(\.value), keys.events,
             [id.string, "ana", "x\(seq)", "\"newer\"", "", "", "100", "0", "0", "87381", "0", ""])
         talk.run(
-            .pushNote, [bobs.shards, bobs.floor, bobs.push, bobs.pushed(bob), bobs.sessions(bob)], bobs.events,
-            ["bob", id.string, "\(read)", "10000"])
+            .pushNote, [bobs.shards, bobs.floor, bobs.push, bobs.pushed(bob), bobs.sessions(bob), bobs.user(bob)],
+            bobs.events, ["bob", id.string, "\(read)", "10000", ""])
     }
 
     @Test func `a message that comes after a read, while the one before is told, is told too`() throws {

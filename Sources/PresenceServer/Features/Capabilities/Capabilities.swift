@@ -53,7 +53,12 @@ final class Capabilities: Feature {
         let platforms = [("fcm", Push.fcmFile), ("apns", Push.apnsFile), ("web", Push.webSubject)]
         Self.list(platforms.filter { !configuration[$0.1].isEmpty }.map(\.0), to: &json)
         if let key = shard.feature(Push.self)?.vapidKey { JSONWriter.member("vapidKey", key, to: &json) }
-        json += Array(#"},"limits":{"#.utf8)
+        JSONWriter.raw("}", to: &json)
+        if let settings = shard.feature(NotificationSettingsRequests.self) {
+            JSONWriter.key("notificationSettings", to: &json)
+            json += settings.announced
+        }
+        json += Array(#","limits":{"#.utf8)
         ServerMessageWriter.limitMembers(shard.connectionLimits, to: &json)
         if hasAttachments {
             JSONWriter.member("attachmentBytes", Int64(configuration[Attachments.maxBytes]), to: &json)

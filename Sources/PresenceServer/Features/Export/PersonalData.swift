@@ -153,6 +153,9 @@ final class PersonalData: Feature {
         if let requests = shard.feature(ContactRequests.self) {
             for line in try await requests.exported(of: user) { try await lines.add("contactRequest", line) }
         }
+        if let settings = shard.feature(NotificationSettingsRequests.self) {
+            try await lines.add("notificationSettings", try await settings.settings(of: user))
+        }
         try await writePast(of: user, to: lines)
     }
 

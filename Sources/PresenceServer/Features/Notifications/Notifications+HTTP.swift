@@ -113,8 +113,10 @@ extension Notifications {
             [
                 "keep": shard.configuration[Self.keep], "keepFor": shard.configuration[Self.keepFor],
                 "id": new.id, "collapse": new.collapse, "json": new.json, "told": told,
-                "wait": isPushed ? new.waitForPush : nil,
+                "wait": isPushed ? new.waitForPush : nil, "kind": JSONWriter.encoded(new.kind!.string),
             ], each: users,
-            eachKey: users.flatMap { [keys.notifications($0), keys.notificationMarks($0), keys.sessions($0)] })
+            eachKey: users.flatMap {
+                [keys.notifications($0), keys.notificationMarks($0), keys.sessions($0), keys.user($0)]
+            })
     }
 }

@@ -4,8 +4,8 @@ import PresenceProtocol
 
 /// Messages for users who are away, among their notifications.
 ///
-/// `Push` decides which users are truly away, once for each conversation until it is read. Each event `push.due` makes one
-/// notification, whose id is made from the message: a repeated event changes nothing, unless the message was pushed again in
+/// `Push` decides which users are truly away, once for each conversation until it is read. Each event `push.due`, or `push.held`
+/// where the push has to wait, makes one notification, whose id is made from the message: a repeated event changes nothing, unless the message was pushed again in
 /// between. The notification replaces an unread one of the same conversation. When a message is deleted, its notification is
 /// deleted too (`push-withdraw.lua`).
 extension Notifications {
@@ -32,7 +32,7 @@ extension Notifications {
     /// - Returns: Whether all their notifications are stored.
     private func notify(of events: [OfferedEvent], _ partition: Int) async -> [OfferedEvent] {
         var left: [OfferedEvent] = []
-        let due = events.filter { $0.type == "push.due" }
+        let due = events.filter { ["push.due", "push.held"].contains($0.type) }
         await shard.tasks.each(due, window: Self.window) { [self] event in
             if await !notify(of: event, partition) { left.append(event) }
         }
@@ -42,16 +42,14 @@ extension Notifications {
     private func notify(of event: OfferedEvent, _ partition: Int) async -> Bool {
         guard let new = Self.notification(of: event, partition) else { return true }
         let progress = Progress()
-        await store(new, for: new.users, told: event.at, progress)
+        // A message whose push was held has its notification since then, and gets no other.
+        await store(new, for: new.users, told: event.wasHeld ? 0 : event.at, progress)
         guard progress.failure == nil else { return false }
-        guard let seq = Self.message(of: event), let due = shard.feature(Push.self)?.due,
+        guard let seq = event.message, let due = shard.feature(Push.self)?.due,
             let conversation = new.collapse.flatMap({ ConversationID($0.string) })
         else { return true }
         return await due.withdrawIfDeleted(seq, in: conversation, of: new.users[0])
     }
-
-    /// The message's number; `nil` in an event of an earlier version.
-    private static func message(of event: OfferedEvent) -> Int64? { event.about.flatMap { Int64($0) } }
 
     /// The id of a message's notification. Ids of conversations that servers have made are short enough to be part of
     /// it.
@@ -68,7 +66,7 @@ extension Notifications {
         var new = NotificationRequest.New()
         new.users = [user]
         // In an event of an earlier version the time identifies the message.
-        new.id = Self.id(ofMessage: message(of: event) ?? event.at, in: id)
+        new.id = Self.id(ofMessage: event.message ?? event.at, in: id)
         new.kind = CreationKey("message")
         new.collapse = conversation
         // The sender may have no name yet.

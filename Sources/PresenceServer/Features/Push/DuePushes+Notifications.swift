@@ -7,29 +7,46 @@ import Redis
 /// the step that offers the push, so there is at most one.
 extension DuePushes {
     /// As for a message that all devices have: the server sends a notification to all sessions, and clients do not mark it delivered.
-    func decision(
+    func verdict(
         ofNotification place: PushPlace, _ facts: PushFacts, at time: Timestamp
-    ) async throws(RedisFailure) -> Decision {
-        guard let notification = try await pending(place) else { return ([], 0, 0) }
+    ) async throws(RedisFailure) -> Verdict {
+        guard let notification = try await pending(place), facts.settings.kinds[notification.kind]?.push != false
+        else { return Verdict() }
         let (at, isAway) = (notification.at, notification.push != .always)
         // The connection of an active session may be broken and not known to be.
-        if isAway, facts.isActive { return ([], 0, Self.rest(of: Self.wait + doubt, since: at, at: time)) }
-        let contents = PushContents(shard: shard, user: place.user)
+        if isAway, facts.isActive { return Verdict(wait: Self.rest(of: Self.wait + doubt, since: at, at: time)) }
         let wait = isAway ? Self.rest(of: Self.wait, since: at, at: time) : 0
-        return (try await contents.members(notification, at: place), notification.seq, wait)
+        return Verdict(subject: .notification(notification), wait: wait)
     }
 
     /// The notification whose push is still wanted: `nil` if the user has read, archived or seen it, if another one has taken its place,
     /// or if it has expired.
-    func pending(_ place: PushPlace) async throws(RedisFailure) -> StoredNotification? {
-        guard let seq = place.notification?.seq, let inboxes = shard.feature(Notifications.self)?.inboxes,
-            let reply = try await run(inboxes.reading(of: place.user, count: 1, before: seq + 1), of: place.user),
-            let reading = NotificationReading(reply), let item = reading.items.first,
-            item.seq == seq, !item.isRead, reading.counts.seen < seq,
-            let notification = try? JSONDecoder().decode(StoredNotification.self, from: Data(item.object)),
-            notification.expires.map({ $0 > shard.clock.redisNow }) != false
+    private func pending(_ place: PushPlace) async throws(RedisFailure) -> StoredNotification? {
+        guard let json = try await reading(of: place), !json.isEmpty,
+            let notification = try? JSONDecoder().decode(StoredNotification.self, from: Data(json + [0x7D])),
+            isValid(until: notification.expires)
         else { return nil }
         return notification
+    }
+
+    /// The same of one whose push waits for its service.
+    func isPending(_ place: PushPlace, until end: Timestamp?) async throws(RedisFailure) -> Bool {
+        isValid(until: end) ? try await reading(of: place) != nil : false
+    }
+
+    private func isValid(until end: Timestamp?) -> Bool { end.map { $0 > shard.clock.redisNow } != false }
+
+    /// A notification as JSON without the last brace, if its push is still wanted; empty if it was for a push alone that was made.
+    private func reading(of place: PushPlace) async throws(RedisFailure) -> [UInt8]? {
+        guard let seq = place.notification?.seq else { return nil }
+        let (configuration, keys) = (shard.configuration, shard.partitions.keys(of: place.user))
+        let call = ScriptCall(
+            .pushNotification, in: nil, keys.inboxOfNotifications(place.user),
+            [
+                "seq": seq, "keep": configuration[Notifications.keep], "keepFor": configuration[Notifications.keepFor],
+            ])
+        guard let reply = try await run(call, of: place.user), reply.word == "OK" else { return nil }
+        return reply[0].bytes.map { NotificationItem.readable($0) }
     }
 }
 

@@ -37,8 +37,10 @@ final class DuePushes {
             "pushes_due_total", help: "users found truly away when a message came for them")
         courier.consumers.append { [unowned self] events, partition in
             // Their pushes are noted already (`notify.lua`).
-            if events.contains(where: { $0.type == "notification.created" }) { schedule(partition, after: 0) }
-            return await note(events)
+            if events.contains(where: { ["notification.created", "push.noted"].contains($0.type) }) {
+                schedule(partition, after: 0)
+            }
+            return await note(events) + wake(events, in: partition)
         }
         courier.onRound = { [unowned self] in
             for partition in 0..<shard.partitions.count { schedule(partition, after: 0) }
@@ -86,7 +88,7 @@ final class DuePushes {
             [self] member in
             do throws(RedisFailure) {
                 if event.type == "message.created" {
-                    try await note(message.seq, in: id, for: member)
+                    try await note(message.seq, in: record, for: member)
                 } else {
                     try await withdraw(message.seq, in: id, of: member.user)
                 }
@@ -99,15 +101,26 @@ final class DuePushes {
 
     /// Notes that a push of a message may be needed, if the member has not read that.
     func note(
-        _ seq: Int64, in id: ConversationID, for member: ConversationRecord.Member
+        _ seq: Int64, in record: ConversationRecord, for member: ConversationRecord.Member
     ) async throws(RedisFailure) {
         guard isUnread(seq, by: member), wantsPushes(member) else { return }
         let (user, keys) = (member.user, shard.partitions.keys(of: member.user))
         let call = ScriptCall(
-            .pushNote, in: keys, ["push": keys.push, "pushed": keys.pushed(user), "sessions": keys.sessions(user)],
-            ["user": user, "conversation": id, "readTo": max(member.read, member.own), "wait": Self.wait])
+            .pushNote, in: keys,
+            [
+                "push": keys.push, "pushed": keys.pushed(user), "sessions": keys.sessions(user),
+                "user": keys.user(user),
+            ],
+            [
+                "user": user, "conversation": record.id, "readTo": max(member.read, member.own), "wait": Self.wait,
+                // The settings concern pushes, and not the notifications that messages become.
+                "kind": isNoticed ? "" : record.isDirect ? "direct" : "groups",
+            ])
         schedule(user, after: try await run(call, of: user)?[0].int)
     }
+
+    /// Whether messages become notifications.
+    var isNoticed: Bool { shard.configuration[Notifications.ofMessages] }
 
     func wantsPushes(_ member: ConversationRecord.Member) -> Bool {
         let isMuted = member.muted == -1 || member.muted > shard.clock.redisNow
@@ -140,7 +153,11 @@ final class DuePushes {
         let lease = Self.lease + Self.wait
         let longest = max(lease, Self.wait + doubt) + 1_000
         let call = ScriptCall(
-            .pushTake, in: keys, ["push": keys.push], ["most": Self.most, "lease": lease, "longest": longest])
+            .pushTake, in: keys, ["push": keys.push, "held": keys.held],
+            [
+                "most": Self.most, "lease": lease, "longest": longest,
+                "longestHeld": NotificationSettings.longestHold + lease,
+            ])
         let reply: ScriptReply
         do throws(RedisFailure) {
             reply = try await shard.reply(to: call)
@@ -157,7 +174,13 @@ final class DuePushes {
             let words = (entry.string ?? "").split(separator: " ")
             return words.count == 2 ? PushPlace(user: words[0], conversation: words[1]) : nil
         }
-        await shard.tasks.each(notes, window: Self.window) { [self] place in await decide(place, taken: taken) }
+        await shard.tasks.each(notes, window: Self.window) { [self] place in
+            if place.isSummary {
+                await decideHeld(of: place.user, taken: taken)
+            } else {
+                await decide(place, taken: taken)
+            }
+        }
         if !notes.isEmpty { courier?.scan(partition) }
         if let wait = reply[0].int { schedule(partition, after: max(wait, 5)) }
     }

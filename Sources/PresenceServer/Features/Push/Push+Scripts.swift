@@ -16,9 +16,16 @@ extension Script {
     static let pushForget = Script("push-forget", asset_push_forget(), library: pushLibrary)
     static let pushWithdraw = Script("push-withdraw", asset_push_withdraw(), library: pushLibrary)
 
-    static let push: [Script] = [
-        .setDevice, .pushNote, .pushTake, .pushFacts, .pushMessage, .pushSettle, .pushForget, .pushWithdraw,
-    ]
+    static let pushHeld = Script("push-held", asset_push_held(), library: pushLibrary)
+    static let pushRelease = Script("push-release", asset_push_release(), library: pushLibrary)
+    static let pushHold = Script("push-hold", asset_push_hold(), library: pushLibrary)
+    static let pushNotification = Script("push-notification", asset_push_notification(), library: pushLibrary)
+
+    static let push: [Script] =
+        [
+            .setDevice, .pushNote, .pushTake, .pushFacts, .pushMessage, .pushSettle, .pushForget, .pushWithdraw,
+        ] + holding
+    static let holding: [Script] = [.pushHeld, .pushRelease, .pushHold, .pushNotification]
 }
 
 /// The keys of pushes. README.md beside this file has the contents of each.
@@ -30,15 +37,19 @@ extension KeyFamily {
     /// Conversations of users, by the time when a push is decided.
     static let push = KeyFamily(name: "push", isPassing: false, type: "zset", isOfPartition: true)
 
+    /// Users for whom pushes are held, by the time when these are decided.
+    static let held = KeyFamily(name: "held", isPassing: false, type: "zset", isOfPartition: true)
+
     /// The token with which pushes are sent to APNs, shared by all servers.
     static let pushToken = KeyFamily(name: "push-token", isPassing: true, type: "string", expires: true)
 
-    static let pushes: [KeyFamily] = [.devices, .pushed, .push, .pushToken, .vapid]
+    static let pushes: [KeyFamily] = [.devices, .pushed, .push, .held, .pushToken, .vapid]
 }
 
 extension PartitionKeys {
     func devices(_ id: UserID) -> String { key(.devices, id) }
     func pushed(_ id: UserID) -> String { key(.pushed, id) }
     var push: String { "\(name):push" }
+    var held: String { "\(name):held" }
     func pushToken(_ id: Identifier) -> String { key(.pushToken, id) }
 }

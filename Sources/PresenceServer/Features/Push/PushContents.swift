@@ -7,13 +7,15 @@ import Redis
 struct PushContents {
     unowned let shard: ShardLogic
     let user: UserID
+    let settings: NotificationSettings
 
     /// Conversations whose unread messages are counted, and those that are read at a time.
     private static let (mostCounted, window) = (200, 8)
     private static let mostCharacters = 500
     private static let nothing = Array("\"\"".utf8)
 
-    private var content: PushContent { shard.configuration[Push.content] }
+    /// The stricter of the installation's and the user's wish.
+    private var content: PushContent { settings.preview ? shard.configuration[Push.content] : .none }
 
     /// Members of `push.due` as JSON: all but the devices.
     func members(_ message: StoredMessage, in record: ConversationRecord) async throws(RedisFailure) -> [UInt8] {
@@ -32,6 +34,12 @@ struct PushContents {
         let title = content == .none ? Self.nothing : Array(JSONWriter.encoded(notification.title).utf8)
         let text = Array(JSONWriter.encoded(notification.body ?? "").utf8)
         return try await members(Array("\"notification\":".utf8) + json, title, text[...])
+    }
+
+    /// The same of a summary, which has no texts.
+    func members(_ summary: PushSummary) async throws(RedisFailure) -> [UInt8] {
+        let json = (try? JSONEncoder().encode(summary)).map { Array($0) } ?? []
+        return try await members(Array("\"summary\":".utf8) + json, Self.nothing, Self.nothing[...])
     }
 
     private func members(
@@ -54,6 +62,14 @@ struct PushContents {
         renewed.set(title: try await title(record, message), text: shown(message.text))
         if renewed != push { renewed.badge = try await badge() }
         return renewed
+    }
+
+    /// A waiting push without the texts that its user does not want any more.
+    func withoutTexts(_ push: PushMessage) -> PushMessage {
+        guard content != .full else { return push }
+        var push = push
+        push.set(title: content == .none ? Self.nothing : nil, text: Self.nothing)
+        return push
     }
 
     /// The conversation's name, or the sender's, if the user may see it; as JSON. A damaged record has none.

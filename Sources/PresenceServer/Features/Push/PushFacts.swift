@@ -8,6 +8,10 @@ struct PushPlace {
     /// The name of a notification is `#SEQ.TAG`. No conversation has such an id: servers make them.
     let conversation: ConversationID
 
+    /// The place of all that is held for a user.
+    static let summary = "~"
+    var isSummary: Bool { conversation.string == Self.summary }
+
     /// `nil` for a conversation.
     var notification: (seq: Int64, tag: String)? {
         let words = conversation.string.split(separator: ".", maxSplits: 1)
@@ -28,20 +32,31 @@ struct PushFacts {
     /// The message of the last push that counts, and the time of that; 0: none counts.
     let told: Int64
     let toldAt: Timestamp
+    /// Whether the push of a message is held.
+    let isHeld: Bool
     /// Whether a decision is due.
     let isDue: Bool
     let hasSession: Bool
     let isActive: Bool
     /// Whether the device in question may be pushed to.
     let isRegistered: Bool
+    let settings: NotificationSettings
+    let isBusy: Bool
+    /// When they were read, by Redis' clock.
+    let now: Timestamp
     /// The users whom the user blocks.
     let blocked: Set<String>
 
     init(_ reply: ScriptReply) {
         func isSet(_ place: Int) -> Bool { reply[place].int == 1 }
-        (record, told, toldAt) = (reply[0].string ?? "", reply[1].int ?? 0, reply[2].int ?? 0)
+        let seq = reply[1].int ?? 0
+        (record, toldAt) = (reply[0].string ?? "", reply[2].int ?? 0)
+        isHeld = seq > 0 && toldAt == 0
+        told = isHeld ? 0 : seq
         (isDue, hasSession, isActive, isRegistered) = (isSet(3), isSet(4), isSet(5), isSet(6))
-        blocked = Set(reply.rest.dropFirst(7).compactMap(\.string))
+        settings = NotificationSettings(stored: reply[7].string ?? "")
+        (isBusy, now) = (isSet(8), reply[9].int ?? 0)
+        blocked = Set(reply.rest.dropFirst(10).compactMap(\.string))
     }
 }
 

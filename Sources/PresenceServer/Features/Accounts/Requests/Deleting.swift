@@ -83,7 +83,7 @@ extension PartitionKeys {
                 "contacts": contacts(user), "blocks": blocks(user), "creations": creations(user),
                 "emails": emails(with: email), "inbox": inbox(user), "history": history(user),
                 "notifications": notifications(user), "notificationMarks": notificationMarks(user),
-                "devices": devices(user), "pushed": pushed(user), "mail": mail, "mailing": mailing,
+                "devices": devices(user), "pushed": pushed(user), "held": self.held, "mail": mail, "mailing": mailing,
                 "guests": guests, "directory": directory, "asked": asked(user),
             ],
             [

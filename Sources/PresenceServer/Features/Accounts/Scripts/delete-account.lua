@@ -3,7 +3,7 @@
 -- Deletes an account with its profile and all other data of the user, and ends the user's sessions. Watchers receive "Z user 0
 -- at".
 -- keys: unfinished, user, sessions, grants, contacts, blocks, creations, emails any if that is in another partition, inbox,
---       history, notifications, notificationMarks, devices, pushed, mail, mailing, guests, directory, asked
+--       history, notifications, notificationMarks, devices, pushed, held, mail, mailing, guests, directory, asked
 -- args: user, compared hash that the password was compared with (hex) or '' for none, unused ms since the last use of a guest
 --       or 'own' for any guest or '' for any account, nameIntent that gives up the username, leaveIntent
 --       that takes them out of their conversations, emailIntent that gives up addresses in other partitions, erases 1 if
@@ -43,6 +43,7 @@ local releasing, identities = unpack(redis.call('HMGET', userKey, 'emailReleasin
 redis.call('DEL', userKey, sessionsKey, grantsKey, contactsKey, blocksKey, creationsKey, historyKey, notificationsKey,
     notificationMarksKey, devicesKey, pushedKey)
 if #record > 0 then redis.call('HSET', userKey, unpack(record)) end
+redis.call('ZREM', heldKey, user)
 abandon(userKey, unfinishedKey, nameIntent) -- mutation: abandons-the-name
 redis.call('ZREM', guestsKey, user)
 -- An app's own tokens for this user from before must no longer work. Conversations that are about to add the user check

@@ -3,7 +3,8 @@
 --                       newest of them.
 --   notificationMarks   `last` (the newest seq that was given), `seen` (up to), `version`, `kept` (1: there is an index)
 -- The index has 29 bytes for each, oldest first: one of the states (u unread, r read, x replaced or archived: then only its
--- id is known), which come first, and a record: 8 bytes of its id's hash, 8 of that of its collapse (zeros: none), and 6 each
+-- id is known, p for its push alone: then it is not in the list, and `push SEQ` has it until the push is decided), which come first,
+-- and a record: 8 bytes of its id's hash, 8 of that of its collapse (zeros: none), and 6 each
 -- of its seq and its time. Only functions of C read all of it.
 local RECORD, NONE = 28, string.rep('\0', 8)
 
@@ -29,15 +30,19 @@ local function setState(b, i, state)
     b.changed = true
 end
 
+local function forget(b, i)
+    b.gone[#b.gone + 1] = (stateOf(b, i) == 'p' and 'push ' or '') .. int(seqOf(b, i))
+end
+
 local function drop(b, i)
-    if stateOf(b, i) ~= 'x' then b.gone[#b.gone + 1] = int(seqOf(b, i)) end
+    if stateOf(b, i) ~= 'x' then forget(b, i) end
     b.states = string.sub(b.states, 1, i - 1) .. string.sub(b.states, i + 1)
     b.records = string.sub(b.records, 1, (i - 1) * RECORD) .. string.sub(b.records, i * RECORD + 1)
     b.changed = true
 end
 
 -- Its text is removed; its id stays known.
-local function retire(b, i) b.gone[#b.gone + 1] = int(seqOf(b, i)) setState(b, i, 'x') end -- mutation: id-stays-known
+local function retire(b, i) forget(b, i) setState(b, i, 'x') end -- mutation: id-stays-known
 
 -- The next place, from one on, of some bytes that begin at `offset` of a record; nil if no record has them.
 local function find(b, bytes, offset, from)
@@ -63,7 +68,7 @@ end
 -- Removes notifications that are too old, and the oldest beyond `keep`. As many ids are kept without their notifications.
 local function trim(b, keep, keepFor)
     while b.states ~= '' and timeOf(b, 1) <= now - keepFor do drop(b, 1) end
-    for _ = keep + 1, countOf(b.states, 'x') do drop(b, string.find(b.states, 'x', 1, true)) end
+    for _ = keep + 1, countOf(b.states, '[xp]') do drop(b, string.find(b.states, '[xp]')) end
     for _ = keep + 1, countOf(b.states, '[ur]') do drop(b, string.find(b.states, '[ur]')) end
 end
 

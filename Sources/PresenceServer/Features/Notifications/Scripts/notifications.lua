@@ -19,7 +19,7 @@ local i = #b.states
 if before > 0 then left, i = tonumber(count), placeAfter(b, before - 1) - 1 end
 while i > 0 and left > 0 do -- mutation: reads-all
     local state = stateOf(b, i)
-    if state ~= 'x' then
+    if state == 'u' or state == 'r' then
         local seq = seqOf(b, i)
         if seq > told then wanted[#wanted + 1] = int(seq) end
         reply[#reply + 1] = int(seq)

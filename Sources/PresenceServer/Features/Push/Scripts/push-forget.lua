@@ -12,12 +12,18 @@ for i = 1, #fields, 2 do
         removed = removed + redis.call('HDEL', devicesKey, fields[i])
     end
 end
-local record, missed, left = pushAt(pushedKey, conversation), deviceName(platform, token, ' ' .. platform .. ' '), ''
--- Another message may have been pushed since.
-if record.at ~= at then return { 'OK', int(removed) } end
-for name in string.gmatch(record.devices, '%S+') do
-    if name ~= missed then left = left .. ' ' .. name end
+local missed = deviceName(platform, token, ' ' .. platform .. ' ')
+-- A summary stands for the records of its time. Another message may have been pushed since.
+local names = conversation == '~' and redis.call('HKEYS', pushedKey) or { conversation }
+for _, name in ipairs(names) do
+    local record, left = pushAt(pushedKey, name), ''
+    if record.at == at then
+        for device in string.gmatch(record.devices, '%S+') do
+            if device ~= missed then left = left .. ' ' .. device end
+        end
+        local time = at
+        if left == '' then record.seq, time = 0, '0' end -- mutation: given-up-counts-for-nothing
+        putPush(pushedKey, name, record, record.seq, time, left)
+    end
 end
-if left == '' then record.seq, at = 0, '0' end -- mutation: given-up-counts-for-nothing
-putPush(pushedKey, conversation, record, record.seq, at, left)
 return { 'OK', int(removed) }

@@ -2,7 +2,9 @@
 
 -- The record of a conversation in the user's `pushed`: "SEQ AT DEVICE …|EPOCH". The last push that counts has the message SEQ
 -- (0: none counts). It was made at AT, and these devices may still get it. EPOCH grows with each change, so a decision can be
--- refused if it rests on an earlier record. An unreadable record is an error, which is counted and logged.
+-- refused if it rests on an earlier record. An unreadable record is an error, which is counted and logged. With AT 0 the push of SEQ
+-- is held: it has not been made, and is decided again when the user's entry in `held` is due. A notification has a record only while
+-- its push is held, and the last summary has one under ~.
 local function pushAt(key, conversation)
     local text = redis.call('HGET', key, conversation) or ''
     local seq, at, devices, epoch = string.match(text, '^(%d+) (%d+)([%x -]*)|?(%d*)$')
@@ -11,8 +13,39 @@ local function pushAt(key, conversation)
         epoch = tonumber(epoch or '') or 0 }
 end
 
+local function isHeld(record) return record.seq > 0 and record.at == '0' end
+
 local function putPush(key, conversation, record, seq, at, devices)
     redis.call('HSET', key, conversation, int(tonumber(seq)) .. ' ' .. at .. devices .. '|' .. int(record.epoch + 1))
+end
+
+-- The places of all held pushes of a user.
+local function heldPlaces(pushedKey)
+    local fields, places = redis.call('HGETALL', pushedKey), {}
+    for i = 1, #fields, 2 do
+        if string.match(fields[i + 1], '^[1-9]%d* 0|') then places[#places + 1] = fields[i] end
+    end
+    table.sort(places)
+    return places
+end
+
+-- A push that waits for the end of a user's quiet hours, or of their being busy. An earlier time that is already set stays.
+local function holdPush(key, user, pushedKey, conversation, record, seq, limit)
+    putPush(pushedKey, conversation, record, seq, '0', '') -- mutation: held-is-recorded
+    redis.call('ZADD', key, 'LT', int(limit), user)
+end
+
+-- A user's settings of notifications as JSON in the server's own form, so plain text can be searched in it.
+local function isUnwanted(settings, kind) return string.find(settings or '', '"' .. kind .. '":"none"', 1, true) end
+
+-- Whether a user wants notifications of a kind, given as JSON, in their list, and pushed.
+local function wishes(settings, kind)
+    for _, before in ipairs({ '{', ',' }) do
+        local _, last = string.find(settings or '', before .. kind .. ':{"inbox":', 1, true)
+        local inbox, push = string.match(settings or '', '^(%a+),"push":(%a+)', (last or 0) + 1)
+        if inbox then return inbox ~= 'false', push ~= 'false' end
+    end
+    return true, true
 end
 
 -- A device that this installation sends to is named by 6 digits of a hash, others by a - each: their outcomes are not known here.
@@ -53,4 +86,25 @@ local function devicesOf(key, grantsKey, userKey, idle)
         end
     end
     return devices
+end
+
+-- The newest devices of a user as the list of a push, and their names in its record.
+local function newestDevices(key, grantsKey, userKey, idle, platforms)
+    local most, shown, names = 20, {}, ''
+    local devices = devicesOf(key, grantsKey, userKey, idle)
+    table.sort(devices, function(a, b) return a.at > b.at end)
+    for i = 1, math.min(#devices, most) do
+        local platform, token = devices[i].platform, devices[i].token
+        local name = platform == 'web' and 'subscription' or 'pushToken'
+        shown[i] = '{"platform":"' .. platform .. '","' .. name .. '":' .. token .. '}'
+        names = names .. ' ' .. deviceName(platform, token, platforms)
+    end
+    return '"devices":[' .. table.concat(shown, ',') .. ']', names
+end
+
+-- Whatever happens to the push of a notification, it is not held any more. If the notification is for its push alone (notify), its
+-- text is removed, too.
+local function dropPushed(pushedKey, notificationsKey, name)
+    redis.call('HDEL', pushedKey, name)
+    redis.call('HDEL', notificationsKey, 'push ' .. string.match(name, '^#(%d+)'))
 end

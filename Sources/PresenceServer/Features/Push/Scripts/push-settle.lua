@@ -1,14 +1,15 @@
 -- flags: allow-oom
 -- uses: account-lib, push-lib
--- Carries out a decision: a push is offered, with the newest 20 devices that may be pushed to; or it is decided again after a time; or
--- neither.
--- keys: push, pushed, devices, grants, user, inbox, sessions
+-- Carries out a decision: a push is offered, with the newest 20 devices that may be pushed to; or it is held; or it is decided again
+-- after a time; or none of these.
+-- keys: push, pushed, devices, grants, user, inbox, sessions, held, notifications
 -- args: user, conversation or #SEQ.TAG of a notification, limit until which the decision is valid, idle ms after which an unused session has ended, seq of the
 --       message, contents of the push as members or '' without a push, known is the record when it was read, wait in ms that is left
 --       to a session of the user or 0, platforms that this installation sends to with a space on both sides of each, taken is the end
---       of the lease (push-take)
+--       of the lease (push-take), hold until this time or '' or never if the user wants no push of it, isNoticed 1 if messages become
+--       notifications
 -- replies: OK(ms until it is decided again or '') | GONE if another server has decided | FENCED
-local entry, most = user .. ' ' .. conversation, 20
+local entry = user .. ' ' .. conversation
 local due = tonumber(redis.call('ZSCORE', pushKey, entry) or '')
 if not due then return { 'GONE' } end
 limit, wait = tonumber(limit), tonumber(wait)
@@ -41,19 +42,33 @@ if isNewest or isNotification then -- mutation: newer-is-decided
 else
     reply = again(due - now)
 end
-if not isPush then return reply end
-local devices = devicesOf(devicesKey, grantsKey, userKey, tonumber(idle))
-table.sort(devices, function(a, b) return a.at > b.at end)
-local shown, names = {}, ''
-for i = 1, math.min(#devices, most) do
-    local platform, token = devices[i].platform, devices[i].token
-    local name = platform == 'web' and 'subscription' or 'pushToken'
-    shown[i] = '{"platform":"' .. platform .. '","' .. name .. '":' .. token .. '}'
-    names = names .. ' ' .. deviceName(platform, token, platforms)
+-- Without a push, nothing is held any more: from the next message on it is decided as usual.
+if not isPush then
+    if isHeld(record) then putPush(pushedKey, conversation, record, 0, '0', '') end -- mutation: held-is-cleared
+    if isNotification then dropPushed(pushedKey, notificationsKey, conversation) end
+    return reply
 end
--- A notification is noted once (notify), so its push need not be remembered.
-if not isNotification then
+if hold ~= '' then
+    if hold == 'never' then
+        putPush(pushedKey, conversation, record, seq, int(now), '')
+    else
+        holdPush(heldKey, user, pushedKey, conversation, record, seq, hold)
+    end
+    -- The list of notifications does not wait. It has the message if that is held already.
+    local isKnown = isNotification or isHeld(record) and record.seq == tonumber(seq)
+    if isNoticed == '1' and not isKnown then
+        offer('push.held', user .. ' ' .. contents .. ',"devices":[]', seq)
+    end
+    return reply
+end
+local devices, names = newestDevices(devicesKey, grantsKey, userKey, tonumber(idle), platforms)
+if isNotification then
+    -- It is noted once (notify), so its push need not be remembered.
+    dropPushed(pushedKey, notificationsKey, conversation)
+else
     putPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered
 end
-offer('push.due', user .. ' ' .. contents .. ',"devices":[' .. table.concat(shown, ',') .. ']', seq)
+-- The message may have a notification since it was held.
+local about = isHeld(record) and seq .. ' held' or seq
+offer('push.due', user .. ' ' .. contents .. ',' .. devices, about)
 return reply

@@ -36,10 +36,13 @@ end
 redis.call('HSET', devicesKey, device, platform .. ' ' .. int(math.max(now, revokedAt)) .. ' ' .. token)
 if isKnown then return { 'OK' } end
 -- Earlier pushes may have reached no device, so a new device gets the next message of each conversation.
-local conversations, forgotten = redis.call('HKEYS', pushedKey), {}
-for i, conversation in ipairs(conversations) do
-    -- No push counts (push-lib), with an epoch of its own.
-    forgotten[2 * i - 1], forgotten[2 * i] = conversation, '0 0|' .. int(now)
+local records, forgotten = redis.call('HGETALL', pushedKey), {}
+for i = 1, #records, 2 do
+    -- No push counts (push-lib), with an epoch of its own. A held one has not been made yet.
+    if not string.match(records[i + 1], '^[1-9]%d* 0|') then
+        forgotten[#forgotten + 1] = records[i]
+        forgotten[#forgotten + 1] = '0 0|' .. int(now)
+    end
 end
 for i = 1, #forgotten, 1000 do
     redis.call('HSET', pushedKey, unpack(forgotten, i, math.min(i + 999, #forgotten)))

@@ -53,8 +53,7 @@ struct APNs: PushSender {
 
     /// Without the texts: FCM puts those in itself.
     static func alert(_ message: PushMessage) -> [String: Any] {
-        let thread = message.notification?.kind ?? message.conversation
-        var aps: [String: Any] = ["badge": message.badge, "sound": "default", "thread-id": thread]
+        var aps: [String: Any] = ["badge": message.badge, "sound": "default", "thread-id": message.thread]
         // The app may put in the texts that the push does not have.
         if message.title.isEmpty, message.text.isEmpty { aps["mutable-content"] = 1 }
         return aps

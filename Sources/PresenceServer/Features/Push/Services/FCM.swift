@@ -49,7 +49,9 @@ struct FCM: PushSender {
         let apns: [String: Any] = ["headers": headers, "payload": ["aps": APNs.alert(message)]]
         let (title, text) = message.shown
         // Its values are texts.
-        let about = message.notification.map { ["notification": $0.id, "kind": $0.kind] }
+        let about =
+            message.notification.map { ["notification": $0.id, "kind": $0.kind] }
+            ?? message.summary.map { ["summary": "\($0.count)"] }
         let data = (about ?? ["conversation": message.conversation]).merging(["user": message.user]) { one, _ in one }
         let content: [String: Any] = [
             "token": message.pushToken, "notification": ["title": title, "body": text], "data": data,

@@ -15,6 +15,7 @@ struct PushMessage: Codable, Sendable, Equatable {
     private(set) var text: String
     var badge: Int64
     var notification: PushedNotification?
+    var summary: PushSummary?
 
     /// Bytes of JSON. Both services take 4,096 in all, of which ids and the rest are at most 1,500.
     private static let (mostTitle, mostText) = (400, 2_000)
@@ -27,18 +28,21 @@ struct PushMessage: Codable, Sendable, Equatable {
     static func all(for platform: String, in body: [UInt8], at time: Timestamp, of seq: Int64) -> [PushMessage] {
         guard let due = try? JSONDecoder().decode(Due.self, from: Data(body)).data else { return [] }
         let notification = due.notification
-        guard let place = due.conversation ?? notification.map({ "#\($0.seq).\($0.tag)" }) else { return [] }
+        let ofOthers = notification.map { "#\($0.seq).\($0.tag)" } ?? due.summary.map { _ in PushPlace.summary }
+        guard let place = due.conversation ?? ofOthers else { return [] }
         let title = cut(due.title, to: mostTitle)
         let text = cut(due.text, to: notification == nil ? mostText : mostText - about)
         return due.devices.filter { $0.platform == platform }.map {
             PushMessage(
                 at: time, seq: seq, pushToken: $0.token, user: due.user, conversation: place, title: title, text: text,
-                badge: due.badge, notification: notification)
+                badge: due.badge, notification: notification, summary: due.summary)
         }
     }
 
     /// A newer push with the same tag takes the place of the one that the device shows.
-    var tag: String { notification.map { "notification-\($0.tag)" } ?? conversation }
+    var tag: String { notification.map { "notification-\($0.tag)" } ?? (summary == nil ? conversation : "summary") }
+    /// Devices group the shown pushes by it.
+    var thread: String { notification?.kind ?? (summary == nil ? conversation : "summary") }
     var urgency: PushUrgency { notification?.urgency ?? .high }
     /// Seconds after which services need not deliver it any more; `nil`: there is no such time.
     func life(at time: Timestamp) -> Int64? { notification?.expires.map { max(0, ($0 - time) / 1_000) } }
@@ -46,20 +50,22 @@ struct PushMessage: Codable, Sendable, Equatable {
     /// The texts that devices show. Without any, a device still shows that there is something.
     var shown: (title: String, text: String) {
         guard title.isEmpty, text.isEmpty else { return (title, text) }
+        if let summary { return ("", summary.text) }
         return ("", notification == nil ? "New message" : "New notification")
     }
 
     /// The members that apps get beside the texts.
     var subjects: [String: Any] {
+        if let summary { return ["user": user, "summary": summary.counts] }
         guard let notification else { return ["user": user, "conversation": conversation] }
         let (seq, id, kind, tag) = (notification.seq, notification.id, notification.kind, notification.tag)
         return ["user": user, "notification": ["seq": seq, "id": id, "kind": kind, "tag": tag] as [String: Any]]
     }
 
-    /// Both are given as JSON.
-    mutating func set(title: [UInt8], text: [UInt8]) {
+    /// Both are given as JSON; a title of `nil` stays.
+    mutating func set(title: [UInt8]?, text: [UInt8]) {
         func read(_ json: [UInt8]) -> String { (try? JSONDecoder().decode(String.self, from: Data(json))) ?? "" }
-        self.title = Self.cut(read(title), to: Self.mostTitle)
+        if let title { self.title = Self.cut(read(title), to: Self.mostTitle) }
         self.text = Self.cut(read(text), to: Self.mostText)
     }
 
@@ -105,6 +111,7 @@ struct PushMessage: Codable, Sendable, Equatable {
             let user: String
             let conversation: String?
             let notification: PushedNotification?
+            let summary: PushSummary?
             let devices: [Device]
             let title: String
             let text: String

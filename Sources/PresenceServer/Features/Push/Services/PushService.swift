@@ -69,7 +69,7 @@ final class PushService: EventReceiver {
     func entries(of event: OfferedEvent, body: [UInt8], partition: Int) -> [WaitingEvent] {
         let id = event.id(partition: partition)
         let messages = PushMessage.all(
-            for: sender.platform, in: body, at: event.at, of: event.about.flatMap { Int64($0) } ?? 0)
+            for: sender.platform, in: body, at: event.at, of: event.message ?? 0)
         return messages.enumerated().map { place, message in
             WaitingEvent(
                 id: "\(id)_\(place)", entry: event.entry, at: event.at,
@@ -96,9 +96,12 @@ final class PushService: EventReceiver {
         else { return nil }
         // A time in the future is from before Redis' clock went back.
         if isFirst, abs(shard.clock.redisNow - push.at) <= Self.fresh { return event }
-        if place.notification != nil { return try await due.pending(place) == nil ? nil : event }
+        if try await due.hold(push, at: place, facts) { return nil }
         let new = try await shard.sparing("push", of: place.user) { () async throws(RedisFailure) in
-            try await renewed(push, isFirst: isFirst, place, facts)
+            place.notification == nil && !place.isSummary
+                ? try await renewed(push, isFirst: isFirst, place, facts)
+                : try await due.isPending(push, at: place, facts)
+                    ? PushContents(shard: shard, user: place.user, settings: facts.settings).withoutTexts(push) : nil
         }
         guard let new else { return nil }
         var current = event
@@ -113,12 +116,12 @@ final class PushService: EventReceiver {
         _ push: PushMessage, isFirst: Bool, _ place: PushPlace, _ facts: PushFacts
     ) async throws(RedisFailure) -> PushMessage? {
         // Where no push counts, a new device waits for the next message: until there is one, this is tried.
-        guard facts.told == 0 ? !facts.isDue : facts.toldAt == push.at,
+        guard facts.told == 0 ? !facts.isDue && !facts.isHeld : facts.toldAt == push.at,
             let record = try await due.read(place.conversation), let member = record.member(place.user)
         else { return nil }
         if !due.isUnread(push.seq, by: member) {
             // Messages until the user read it counted as pushed by this push, which is given up now.
-            try await due.note(record.last, in: record.id, for: member)
+            try await due.note(record.last, in: record, for: member)
             return nil
         }
         var message = try await due.newestUnread(
@@ -132,8 +135,9 @@ final class PushService: EventReceiver {
             }
             if isFirst { message = try await due.newestUnread(by: member, in: record, except: facts.blocked) }
         }
-        guard let message else { return nil }
-        return try await PushContents(shard: shard, user: place.user).renew(push, with: message, in: record)
+        guard let message, facts.settings.wants(record) else { return nil }
+        return try await PushContents(shard: shard, user: place.user, settings: facts.settings).renew(
+            push, with: message, in: record)
     }
 
     // MARK: A try
