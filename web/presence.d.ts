@@ -292,7 +292,8 @@ export class PresenceAccount extends EventTarget {
   verifyEmail(token: string): Promise<void>;
   forgotPassword(email: string): Promise<void>;
   resetPassword(token: string, password: string): Promise<void>;
-  deleteAccount(password: string): Promise<void>;
+  /** @param more `messages`: whether what the user wrote stays with the others (`keep`, the default) or is deleted as well. */
+  deleteAccount(password: string, more?: { messages?: "keep" | "delete" }): Promise<void>;
   /** JPEG or PNG, at most 5 MiB. `progress` gets the share that is sent, from 0 to 1. */
   setPhoto(
     picture: Blob,

@@ -72,6 +72,21 @@ static const unsigned char presence_push_d_ts_bytes[] = {
 };
 ASSET(presence_push_d_ts)
 
+static const unsigned char presence_people_js_bytes[] = {
+#embed "../../web/minified/presence-people.js"
+};
+ASSET(presence_people_js)
+
+static const unsigned char presence_people_js_map_bytes[] = {
+#embed "../../web/minified/presence-people.js.map"
+};
+ASSET(presence_people_js_map)
+
+static const unsigned char presence_people_d_ts_bytes[] = {
+#embed "../../web/presence-people.d.ts"
+};
+ASSET(presence_people_d_ts)
+
 static const unsigned char presence_messages_d_ts_bytes[] = {
 #embed "../../web/presence-messages.d.ts"
 };

@@ -46,12 +46,15 @@ extension WebFile {
             WebFile("/presence-outbox.js", script, asset_presence_outbox_js(), open),
             WebFile("/presence-push.js", script, asset_presence_push_js(), typed(by: "/presence-push.d.ts")),
             WebFile("/presence-push.d.ts", types, asset_presence_push_d_ts(), open),
+            WebFile("/presence-people.js", script, asset_presence_people_js(), typed(by: "/presence-people.d.ts")),
+            WebFile("/presence-people.d.ts", types, asset_presence_people_d_ts(), open),
             WebFile("/presence.js.map", map, asset_presence_js_map(), open),
             WebFile("/presence-messages.js.map", map, asset_presence_messages_js_map(), open),
             WebFile("/presence-log.js.map", map, asset_presence_log_js_map(), open),
             WebFile("/presence-history.js.map", map, asset_presence_history_js_map(), open),
             WebFile("/presence-outbox.js.map", map, asset_presence_outbox_js_map(), open),
             WebFile("/presence-push.js.map", map, asset_presence_push_js_map(), open),
+            WebFile("/presence-people.js.map", map, asset_presence_people_js_map(), open),
         ]
     }()
 
