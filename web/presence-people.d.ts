@@ -1,5 +1,5 @@
-// Types of presence-people.js: finding people, reports, and the export of a user's own data.
-import type { PresenceClient, Profile } from "./presence.js";
+// Types of presence-people.js: finding people, contact requests, reports, and the export of a user's own data.
+import type { ContactRequest, LoopOptions, PresenceClient, Profile } from "./presence.js";
 
 /** A user who was found. The profile is `null` if it may not be seen. */
 export interface Found {
@@ -31,6 +31,17 @@ export class PresencePeople {
    * @param options `limit`: 10 by default, 20 at most.
    */
   search(starts: string, options?: { limit?: number }): Promise<Found[]>;
+  /** The users who ask to be contacts, the oldest first, as they change on any device. */
+  requests(options?: LoopOptions): AsyncGenerator<ContactRequest[], void>;
+  /**
+   * Asks a user to be a contact of this one, where the server has `contactRequests`. It succeeds as well when they do not see it: they
+   * may hide from this user, have refused them within 30 days, or not exist.
+   *
+   * @param options `text`: at most 140 characters.
+   */
+  ask(user: string, options?: { text?: string }): Promise<void>;
+  /** Accepts or refuses a user's request, be it to be a contact or to begin a conversation. `not_found`: there is none any more. */
+  answer(user: string, accept: boolean): Promise<void>;
   /** Reports something to the operators, and returns the report's id: the former one if it was reported before. */
   report(what: Report): Promise<string>;
   /**

@@ -1,4 +1,4 @@
-// presence-people.js: finding people, reports, and the export of a user's own data.
+// presence-people.js: finding people, contact requests, reports, and the export of a user's own data.
 import { internals } from "./presence.js";
 
 const { IDLE, asUser, ask, encode, failure, refusal } = internals;
@@ -50,6 +50,27 @@ export class PresencePeople {
   /** Users whose username or display name begins so, where the server has a directory. */
   async search(starts, { limit = 10 } = {}) {
     return (await this.#ask("GET", `/v1/people?starts=${encode(starts)}&limit=${limit}`)).people;
+  }
+
+  /** The users who ask to be contacts, the oldest first, as they change. */
+  async *requests(options) {
+    let shown;
+    for await (const { contactRequests } of this.#client.me(options)) {
+      const { requests = [] } = contactRequests ?? {};
+      const now = JSON.stringify(requests);
+      if (now !== shown) yield requests;
+      shown = now;
+    }
+  }
+
+  /** Asks a user to be a contact. Whether they see it, refuse it or hide from the asker is not told. */
+  async ask(user, { text } = {}) {
+    await this.#client.request("requestContact", { user, text });
+  }
+
+  /** Accepts or refuses the request of a user, be it to be a contact or to begin a conversation. */
+  async answer(user, accept) {
+    await this.#client.request("answerContact", { user, accept });
   }
 
   /** Reports a user, a conversation, or a message in it, to the operators. */

@@ -79,6 +79,10 @@ export interface Own {
   account?: Account;
   accountVersion?: number;
   visibility?: Visibility;
+  /** Who may begin a conversation with this user alone. Absent until it is set: `everyone`. Others send a request. */
+  conversations?: { from: "everyone" | "contacts" };
+  /** The requests to be contacts that wait for an answer; `PresencePeople.requests()` has them as a list. */
+  contactRequests?: { version: number; requests: ContactRequest[] };
   /** How many users are on both lists. */
   contacts?: number;
   blocks?: number;
@@ -96,6 +100,15 @@ export interface Visibility {
   receipts?: "everyone" | "nobody";
   /** The users who find this one by username. Absent until it is set: `everyone`. */
   findable?: Audience;
+}
+
+/** A user who asks to be a contact. */
+export interface ContactRequest {
+  user: string;
+  /** Their name at that time, also if their profile is hidden. */
+  displayName?: string;
+  text?: string;
+  at: Time;
 }
 
 export interface Account {

@@ -471,6 +471,7 @@ class Hub {
     this.#setOwn({
       user,
       session,
+      contactRequests: undefined,
       status: status ?? this.#own.status,
       clockOffset: serverTime - now(),
       limits: { subscribeBatch: 1000, maxMessageBytes: 262_144, ...limits },
@@ -625,6 +626,9 @@ class Hub {
         if (!(message.version <= this.#own.accountVersion)) {
           this.#setOwn({ account: message.account, accountVersion: message.version });
         }
+        break;
+      case "contactRequests":
+        if (!(message.version <= this.#own.contactRequests?.version)) this.#setOwn({ contactRequests: message });
         break;
       case "stale":
       case LIVE:

@@ -15,6 +15,12 @@ export async function look(client: told.PresenceClient, account: told.PresenceAc
   const [first] = await people.search("an", { limit: 5 });
   const archive: Blob = await people.export({ signal, progress: (share) => share.toFixed(2) });
   await account.deleteAccount("correct horse battery", { messages: "delete" });
+  for await (const requests of people.requests({ signal })) {
+    for (const { user, at, text } of requests) if (at > 0 && text !== "") await people.answer(user, true);
+  }
+  await people.ask("cy", { text: "We met in Lyon" });
+  // @ts-expect-error: an answer is needed
+  await people.answer("cy");
   // @ts-expect-error: a number
   await people.search("an", { limit: "5" });
   // @ts-expect-error: a reason is needed

@@ -48,6 +48,9 @@ extension WebFile {
             WebFile("/presence-push.d.ts", types, asset_presence_push_d_ts(), open),
             WebFile("/presence-people.js", script, asset_presence_people_js(), typed(by: "/presence-people.d.ts")),
             WebFile("/presence-people.d.ts", types, asset_presence_people_d_ts(), open),
+            WebFile(
+                "/presence-settings.js", script, asset_presence_settings_js(), typed(by: "/presence-settings.d.ts")),
+            WebFile("/presence-settings.d.ts", types, asset_presence_settings_d_ts(), open),
             WebFile("/presence.js.map", map, asset_presence_js_map(), open),
             WebFile("/presence-messages.js.map", map, asset_presence_messages_js_map(), open),
             WebFile("/presence-log.js.map", map, asset_presence_log_js_map(), open),
@@ -55,6 +58,7 @@ extension WebFile {
             WebFile("/presence-outbox.js.map", map, asset_presence_outbox_js_map(), open),
             WebFile("/presence-push.js.map", map, asset_presence_push_js_map(), open),
             WebFile("/presence-people.js.map", map, asset_presence_people_js_map(), open),
+            WebFile("/presence-settings.js.map", map, asset_presence_settings_js_map(), open),
         ]
     }()
 
@@ -67,24 +71,31 @@ extension WebFile {
             WebFile("/app/manifest.webmanifest", "application/manifest+json", asset_app_manifest(), []),
             // The worker's scope is a page outside its folder.
             WebFile("/app/worker.js", script, asset_app_worker_js(), [("Service-Worker-Allowed", "/app")]),
+            WebFile("/app/account.js", script, asset_app_account_js(), []),
             WebFile("/app/app.js", script, asset_app_js(), []),
             WebFile("/app/chats.js", script, asset_app_chats_js(), []),
             WebFile("/app/composer.js", script, asset_app_composer_js(), []),
             WebFile("/app/details.js", script, asset_app_details_js(), []),
+            WebFile("/app/dialogs.js", script, asset_app_dialogs_js(), []),
             WebFile("/app/files.js", script, asset_app_files_js(), []),
+            WebFile("/app/finding.js", script, asset_app_finding_js(), []),
             WebFile("/app/icons.js", script, asset_app_icons_js(), []),
             WebFile("/app/inside.js", script, asset_app_inside_js(), []),
             WebFile("/app/known.js", script, asset_app_known_js(), []),
             WebFile("/app/log.js", script, asset_app_log_js(), []),
             WebFile("/app/menu.js", script, asset_app_menu_js(), []),
             WebFile("/app/message.js", script, asset_app_message_js(), []),
+            WebFile("/app/notifications.js", script, asset_app_notifications_js(), []),
+            WebFile("/app/page.js", script, asset_app_page_js(), []),
             WebFile("/app/parts.js", script, asset_app_parts_js(), []),
             WebFile("/app/people.js", script, asset_app_people_js(), []),
             WebFile("/app/person.js", script, asset_app_person_js(), []),
             WebFile("/app/profile.js", script, asset_app_profile_js(), []),
             WebFile("/app/qr.js", script, asset_app_qr_js(), []),
+            WebFile("/app/requests.js", script, asset_app_requests_js(), []),
             WebFile("/app/settings.js", script, asset_app_settings_js(), []),
             WebFile("/app/signing.js", script, asset_app_signing_js(), []),
+            WebFile("/app/stranger.js", script, asset_app_stranger_js(), []),
             WebFile("/app/talk.js", script, asset_app_talk_js(), []),
         ]
         // The page's tag covers all files, so the browser's worker detects a new version by it.
