@@ -18,15 +18,19 @@ public struct Visibility: Hashable, Sendable {
     public var receipts: Audience?
     /// The users who find the user by username. `nil` means that the user has never set it, and counts as `everyone`.
     public var findable: Audience?
+    /// The users who may begin a direct conversation with the user: `everyone` or `contacts`. Others send a request. `nil`
+    /// means that the user has never set it, and counts as `everyone`.
+    public var conversationsFrom: Audience?
 
     public init(
         presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience? = nil,
-        findable: Audience? = nil
+        findable: Audience? = nil, conversationsFrom: Audience? = nil
     ) {
         self.presence = presence
         self.lastSeen = lastSeen
         self.receipts = receipts
         self.findable = findable
+        self.conversationsFrom = conversationsFrom
     }
 }
 
@@ -37,14 +41,18 @@ public struct VisibilityChange: Hashable, Sendable {
     /// `everyone` or `nobody`.
     public var receipts: Audience?
     public var findable: Audience?
+    /// `everyone` or `contacts`.
+    public var conversationsFrom: Audience?
 
     public init(
-        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil
+        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil,
+        conversationsFrom: Audience? = nil
     ) {
         self.presence = presence
         self.lastSeen = lastSeen
         self.receipts = receipts
         self.findable = findable
+        self.conversationsFrom = conversationsFrom
     }
 }
 

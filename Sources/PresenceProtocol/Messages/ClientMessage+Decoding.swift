@@ -148,8 +148,17 @@ package enum ClientRequest {
     }
 
     package static func setVisibility(_ members: ClientMembers) throws(DecodingFailure) -> VisibilityChange {
-        let change = try members.needed(members.visibility, "visibility").object("visibility")
-        do throws(DecodingFailure) { return try VisibilityChange(change) } catch { throw error.inside("visibility") }
+        var change = VisibilityChange()
+        if members.visibility != nil || members.conversations == nil {
+            let object = try members.needed(members.visibility, "visibility").object("visibility")
+            do throws(DecodingFailure) {
+                change = try VisibilityChange(object)
+            } catch {
+                throw error.inside("visibility")
+            }
+        }
+        if let conversations = members.conversations { try change.readConversations(conversations) }
+        return change
     }
 
     /// The users that a list gains or loses.

@@ -71,6 +71,7 @@ extension ClientMessage.Body {
         case .setVisibility(let change):
             JSONWriter.key("visibility", to: &output)
             change.encode(into: &output)
+            Visibility(conversationsFrom: change.conversationsFrom).encodeConversations(into: &output)
         case .addContacts(let users), .removeContacts(let users), .block(let users), .unblock(let users):
             JSONWriter.member("users", users, to: &output)
         case .getVisibility, .disconnect: break

@@ -162,6 +162,7 @@ public enum ServerMessageWriter {
         begin("ownVisibility", id: nil, to: &output)
         JSONWriter.key("visibility", to: &output)
         own.visibility.encode(into: &output)
+        own.visibility.encodeConversations(into: &output)
         JSONWriter.member("contacts", Int64(own.contacts), to: &output)
         JSONWriter.member("blocks", Int64(own.blocks), to: &output)
         JSONWriter.raw("}", to: &output)

@@ -11,6 +11,14 @@ extension Visibility {
         JSONWriter.raw("}", to: &output)
     }
 
+    /// Appends `,"conversations":{"from":…}`, which is beside the object, if it was ever set.
+    public func encodeConversations(into output: inout [UInt8]) {
+        guard let conversationsFrom else { return }
+        JSONWriter.raw(",\"conversations\":{\"from\":", to: &output)
+        JSONWriter.string(conversationsFrom.rawValue, to: &output)
+        JSONWriter.raw("}", to: &output)
+    }
+
     /// Decodes as a client reads it: an unknown audience of a later server counts as `nobody`.
     init(_ value: JSONValue) throws(DecodingFailure) {
         self.init()
@@ -31,18 +39,22 @@ extension Visibility {
 }
 
 extension VisibilityChange {
-    public var isEmpty: Bool { presence == nil && lastSeen == nil && receipts == nil && findable == nil }
+    public var isEmpty: Bool {
+        presence == nil && lastSeen == nil && receipts == nil && findable == nil && conversationsFrom == nil
+    }
 
     /// Reads the change from a JSON object, as the body of an HTTP request carries it.
     ///
     /// - Throws: `badRequest` if the text is not one JSON object or has a member of the wrong kind, `validationFailed`
     ///   for an unknown audience.
     public static func decode(json: [UInt8]) throws(DecodingFailure) -> VisibilityChange {
-        try json.lend { (bytes) throws(DecodingFailure) in try VisibilityChange(RequestBody.object(bytes)) }
+        try json.lend { (bytes) throws(DecodingFailure) in try VisibilityChange(RequestBody.object(bytes), isBody: true) }
     }
 
     /// Reads the object at the scanner's position.
-    init(_ scanner: consuming JSONScanner) throws(DecodingFailure) {
+    ///
+    /// - Parameter isBody: Whether it is the body of a call, which has all settings.
+    init(_ scanner: consuming JSONScanner, isBody: Bool = false) throws(DecodingFailure) {
         self.init()
         var members = scanner
         try members.forEachMember { (key, value) throws(DecodingFailure) in
@@ -54,7 +66,22 @@ extension VisibilityChange {
                 receipts = value.kind == .null ? nil : try Self.receipts(value)
             } else if key.equals("findable") {
                 findable = value.kind == .null ? nil : try value.checkedCase(of: Audience.self, "findable")
+            } else if key.equals("conversations"), isBody, value.kind != .null {
+                try readConversations(value)
             }
+        }
+    }
+
+    /// Reads `{"from":"contacts"}`, which is beside the other settings.
+    mutating func readConversations(_ value: JSONValue) throws(DecodingFailure) {
+        var members = try value.object("conversations")
+        try members.forEachMember { (key, value) throws(DecodingFailure) in
+            guard key.equals("from"), value.kind != .null else { return }
+            let audience = Audience(rawValue: try value.checkedString("conversations.from"))
+            guard let audience, audience != .nobody else {
+                throw .invalid("conversations.from", "must be one of everyone, contacts")
+            }
+            conversationsFrom = audience
         }
     }
 
@@ -111,10 +138,25 @@ extension ListChange {
     }
 }
 
+extension Visibility {
+    /// Decodes the settings of a server's message.
+    fileprivate init(_ members: ServerMembers) throws(DecodingFailure) {
+        try self.init(members.needed(members.visibility, "visibility"))
+        guard let conversations = members.conversations else { return }
+        var object = try conversations.object("conversations")
+        try object.forEachMember { (key, value) throws(DecodingFailure) in
+            guard key.equals("from"), value.kind != .null else { return }
+            // An unknown audience of a later server counts as `contacts`.
+            let audience = Audience(rawValue: try value.checkedString("conversations.from"))
+            conversationsFrom = audience == .everyone ? .everyone : .contacts
+        }
+    }
+}
+
 extension OwnVisibility {
     init(_ members: ServerMembers) throws(DecodingFailure) {
         self.init(
-            visibility: try Visibility(members.needed(members.visibility, "visibility")),
+            visibility: try Visibility(members),
             contacts: Int(clamping: try members.contacts?.checkedInteger("contacts") ?? 0),
             blocks: Int(clamping: try members.blocks?.checkedInteger("blocks") ?? 0))
     }
@@ -123,7 +165,7 @@ extension OwnVisibility {
 extension VisibilityLists {
     init(_ members: ServerMembers) throws(DecodingFailure) {
         self.init(
-            visibility: try Visibility(members.needed(members.visibility, "visibility")),
+            visibility: try Visibility(members),
             contacts: try members.contacts?.allIdentifiers("contacts") ?? [],
             blocks: try members.blocks?.allIdentifiers("blocks") ?? [])
     }
@@ -132,6 +174,7 @@ extension VisibilityLists {
     func encodeMembers(into output: inout [UInt8]) {
         JSONWriter.key("visibility", to: &output)
         visibility.encode(into: &output)
+        visibility.encodeConversations(into: &output)
         JSONWriter.member("contacts", contacts, to: &output)
         JSONWriter.member("blocks", blocks, to: &output)
     }
