@@ -55,7 +55,7 @@ export const begin = async (app, client) => {
   // The list of the conversations shows errors.
   again(client, () => messages.conversations(), (chats) => {
     if (messages !== app.messages) return;
-    const unread = chats.filter(({ muted, archived }) => !muted && !archived).reduce((sum, { unread }) => sum + unread, 0);
+    const unread = chats.filter(({ muted, archived, request }) => !muted && !archived && !request).reduce((sum, { unread }) => sum + unread, 0);
     app.countUnread(unread);
     // As last known: it may be older than the notification.
     if (!chats.length || !chats.every(({ live }) => live)) return;

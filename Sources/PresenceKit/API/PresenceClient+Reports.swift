@@ -19,9 +19,16 @@ extension PresenceClient {
             (self.user, self.reason, self.text) = (user, reason, text)
         }
 
-        /// Reports a conversation, or a message in it.
-        public init(conversation: String, message: String? = nil, reason: String, text: String? = nil) {
-            (self.conversation, self.message, self.reason, self.text) = (conversation, message, reason, text)
+        /// Reports a conversation, a message in it, or a member.
+        ///
+        /// - Parameters:
+        ///   - message: the id of a message.
+        ///   - user: a member; of a message its sender.
+        public init(
+            conversation: String, message: String? = nil, user: String? = nil, reason: String, text: String? = nil
+        ) {
+            (self.conversation, self.message, self.user) = (conversation, message, user)
+            (self.reason, self.text) = (reason, text)
         }
     }
 

@@ -7,19 +7,23 @@ extension PresenceClient {
 
     /// Sends a request as the signed-in user and returns the response.
     ///
-    /// - Throws: ``PresenceError``, or `CancellationError`. `notOffered` stands for every 404.
-    package func send(_ request: HTTPServer.Request) async throws -> HTTPResponse {
+    /// - Parameter user: the user whose request it is; by default the present one.
+    /// - Throws: ``PresenceError``, or `CancellationError`. `notOffered` stands for every 404; `signedOut` if the user
+    ///   signed out or was changed.
+    package func send(_ request: HTTPServer.Request, of user: UserNumber? = nil) async throws -> HTTPResponse {
         let server = HTTPServer(
             url: HTTPServer.url(of: webSocketURL),
             transport: ClosableTransport(http ?? URLSessionHTTPTransport(), httpTasks), timeout: Self.httpTimeout)
-        let number = await runner.inspect { $0.userNumber }
-        let user = RequestUser(client: self, id: try await ownID(), number: number)
+        let present = await runner.inspect { $0.userNumber }
+        let user = RequestUser(client: self, id: try await ownID(), number: user ?? present)
         return try await server.send(request, as: user, with: try await user.token()).response
     }
 
     /// The same with a decoded body.
-    package func send<Answer: Decodable>(_ request: HTTPServer.Request, as type: Answer.Type) async throws -> Answer {
-        let body = try await send(request).body
+    package func send<Answer: Decodable>(
+        _ request: HTTPServer.Request, of user: UserNumber? = nil, as type: Answer.Type
+    ) async throws -> Answer {
+        let body = try await send(request, of: user).body
         let decoder = JSONDecoder()
         decoder.dateDecodingStrategy = .millisecondsSince1970
         do {
