@@ -99,7 +99,6 @@ extension Sentence {
         .nobodyFound: "Es wurde niemand gefunden. Fragen Sie nach, wie der Name geschrieben wird.",
         .reported: "Vielen Dank. Die Betreiber sehen es sich an.",
         .contactAsked: "Ihre Anfrage wurde gesendet.",
-        .ownRequest: "Das sind Sie selbst.",
         .nightsMissing: "Bitte wählen Sie mindestens eine Nacht.",
         .sending: "Wird gesendet…",
         .sent: "Gesendet",

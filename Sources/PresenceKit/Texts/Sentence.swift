@@ -118,7 +118,6 @@ package enum Sentence: String, CaseIterable, Sendable {
     case nobodyFound = "Nobody was found. Ask them how their name is spelt."
     case reported = "Thank you. The operators will look at it."
     case contactAsked = "Your request was sent."
-    case ownRequest = "This is you."
     case nightsMissing = "Please choose at least one night."
 
     // MARK: Messages
