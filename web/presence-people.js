@@ -63,7 +63,7 @@ export class PresencePeople {
     }
   }
 
-  /** Asks a user to be a contact. Whether they see it, refuse it or hide from the asker is not told. */
+  /** Asks a user to be a contact. The result is the same if they refuse it, or hide from the asker. */
   async ask(user, { text } = {}) {
     await this.#client.request("requestContact", { user, text });
   }

@@ -27,7 +27,7 @@ export class PresenceSettings {
     signal?.addEventListener("abort", end);
     if (signal?.aborted) end();
     let failure;
-    // What was said while there was no connection is not repeated.
+    // The server does not repeat events that were missed without a connection.
     const follow = async () => {
       let read;
       for await (const connection of this.#client.connections({ signal: ending.signal })) {

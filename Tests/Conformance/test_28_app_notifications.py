@@ -50,7 +50,7 @@ async def test_what_is_pushed_is_chosen_and_kept(chromium, accounts):
         assert await page.value("[...document.querySelectorAll('.kind legend')].map((each) => each.textContent).join()") == "Orders,News"
         await tick(page, "push order")
         await saved(page)
-        # What is not in the list is not pushed either.
+        # A kind without a place in the list is not pushed either.
         await tick(page, "inbox news")
         await saved(page)
         assert await page.value("document.querySelector('[name=\"push news\"]').disabled")
@@ -85,7 +85,7 @@ async def test_quiet_hours_are_set_with_the_time_zone_of_the_browser_and_ended(c
         wanted = {"timezone": "Europe/Lisbon", "from": "23:15", "to": "06:30", "days": [1, 2, 3, 4, 5], "allow": ["urgent"]}
         assert (await stored(person))["quiet"] == wanted
         await shot(page, "quiet-hours")
-        # A zone that does not exist is told at its field, and what is not saved is asked about.
+        # An unknown zone has an error at its field, and unsaved changes lead to a question.
         await fill(page, "quietZone", "Europe/Nowhere")
         await press(page, "Save")
         await shows(page, "This server does not know this time zone.")

@@ -46,7 +46,7 @@ async def test_people_are_found_while_a_name_is_typed(chromium, directory):
         await shot(page, "people-directory")
         await fill(page, "wanted", "bobbie")
         await page.until(f"{NAMES}.join() === 'Bobbie Bea'")
-        # With the Enter key, nobody waits for the pause.
+        # The Enter key searches without the pause.
         await fill(page, "wanted", "Bob R")
         await page.key("Enter")
         await page.until("document.activeElement.ariaLabel === 'Add Bob Ray to people'")
@@ -171,7 +171,7 @@ async def test_a_banned_user_is_told_why_and_until_when(chromium, accounts):
         shown = await page.value(f"new Date({until}).toLocaleString()")
         await page.until(f"document.querySelector('.banner').innerText.startsWith('You are banned until {shown}: Advertising')")
         await shot(page, "banned")
-        # The page does not come back by itself, and does when the user says so after the end.
+        # The page does not connect by itself, and does when the user presses the button after the end.
         ended = await accounts.api.request("DELETE", f"/v1/users/{person.user}/ban", token=backend)
         assert ended.status == 204
         await press(page, "Connect")

@@ -4,7 +4,7 @@ import PresenceMessages
 import PresenceTesting
 import Testing
 
-/// Reports to the operators, and what users are told of their decisions, with a server in memory.
+/// Reports to the operators, and the texts of their decisions, with a server in memory.
 @MainActor @Suite(.timeLimit(.minutes(1))) struct ReportTests {
     private let stage = Stage(.online("eve", name: "Eve"))
     private var server: InMemoryServer { stage.server }

@@ -182,7 +182,7 @@ class App extends HTMLElement {
     this.entitle();
   }
 
-  /** Of people who ask to be a contact. */
+  /** The number of people who ask to be a contact. */
   countRequests(count) {
     this.#requests = count;
     this.#rail?.requests.count(count);

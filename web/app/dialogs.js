@@ -1,4 +1,4 @@
-// Dialogs with a form: to report something, and to ask somebody to be a contact.
+// Dialogs with a form: to report something, and to send a contact request.
 import { button, field, form, h } from "./parts.js";
 import { toast } from "./menu.js";
 

@@ -86,7 +86,7 @@ export const finderOf = (screen) => {
     [hasDirectory, asksContacts] = await Promise.all([serverHas("directory"), serverHas("contactRequests")]);
     if (!hasDirectory || screen.signal.aborted) return;
     username.node.querySelector("label").textContent = "Find people by name or username";
-    // Somebody may have typed meanwhile.
+    // The user may have typed meanwhile.
     if (!found.children.length) look();
   };
   learn();

@@ -47,12 +47,12 @@ const box = (text, attributes = {}) => {
   return { input, node: h("label", { class: "check" }, input, h("span", {}, text)) };
 };
 
-/** What each kind of notification does: a row for each, with two choices. */
+/** The kinds of notifications: a row for each, with two choices. */
 const kindsOf = (kinds, save) => {
   const rows = kinds.map(({ kind, name }) => {
     const boxes = { inbox: box("In the app", { name: `inbox ${kind}` }), push: box("As a push", { name: `push ${kind}` }) };
     const node = h("fieldset", { class: "kind" }, h("legend", {}, name), boxes.inbox.node, boxes.push.node);
-    // What is not in the list is not pushed either.
+    // A kind without a place in the list is not pushed either.
     const fit = () => (boxes.push.input.disabled = !boxes.inbox.input.checked);
     const change = () => {
       fit();

@@ -41,7 +41,7 @@ export const followLists = ({ client }, signal, show) => {
   retry();
 };
 
-/** Asks whether somebody is to be blocked, and gives whether they are. */
+/** Blocks a person after a question, and gives whether they are blocked. */
 export const blockPerson = async ({ client }, user, name) => {
   if (!(await confirmed(`Block ${name}? They cannot write to you, and see neither when you are online nor your profile.`, "Block"))) return false;
   await client.request("block", { users: [user] });

@@ -69,7 +69,7 @@ addEventListener("fetch", (event) => {
 // ---- Pushes: one notification for each conversation, the newest ----
 
 const counted = (number, one, many) => number > 0 && (number === 1 ? `1 ${one}` : `${number} ${many}`);
-/** What came in quiet hours, in a line. */
+/** The contents of quiet hours, in a line. */
 const summed = ({ conversations, notifications }) =>
   [counted(conversations, "conversation", "conversations"), counted(notifications, "notification", "notifications")].filter(Boolean).join(" and ");
 

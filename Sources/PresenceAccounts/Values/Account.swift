@@ -62,7 +62,7 @@ extension User {
 }
 
 extension Account {
-    /// What becomes of the messages that a user wrote, when the account is deleted.
+    /// Whether the messages of a user stay when the account is deleted.
     public enum MessageFate: Hashable, Sendable {
         /// They stay with those to whom the user wrote.
         case keep

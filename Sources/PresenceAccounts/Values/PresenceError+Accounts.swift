@@ -11,7 +11,7 @@ extension PresenceError {
         PresenceError(
             code, message, reason: reason, field: field, retryAfter: retryAfter, until: until,
             outcomeUnknown: outcomeUnknown,
-            // Of a ban the reason is the operator's text, which may be any.
+            // The reason of a ban is the operator's text.
             sentence: code == .banned
                 ? nil : reason.flatMap { text(for: $0, message) } ?? text(for: code, message, field, retryAfter))
     }

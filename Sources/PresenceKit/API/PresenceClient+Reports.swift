@@ -1,7 +1,7 @@
 import Foundation
 
 extension PresenceClient {
-    /// What a user reports to the operators: a user, a conversation, or a message in it.
+    /// A report to the operators, about a user, a conversation, or a message in it.
     public struct Report: Codable, Hashable, Sendable {
         /// The reported user. With a message it is the sender, and may be omitted.
         public var user: String?

@@ -15,8 +15,8 @@ extension PresenceClient {
     ///     or accepts it (``answerContact(_:accept:)``).
     ///
     /// `nil` keeps a setting. The defaults are `everyone`.
-    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` if receipts
-    ///   are set to `contacts`, or `conversationsFrom` to `nobody`.
+    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` for an
+    ///   audience that a setting does not have.
     public func setVisibility(
         presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil,
         conversationsFrom: Audience? = nil

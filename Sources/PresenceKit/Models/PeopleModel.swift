@@ -18,7 +18,7 @@ public final class PeopleModel {
     public private(set) var found: [User] = []
     /// Whether a search is in progress, or follows the next pause.
     public private(set) var isSearching = false
-    /// Whether nobody was found for ``text``.
+    /// Whether the search for ``text`` found no user.
     public private(set) var hasFoundNobody = false
     /// The users who ask to be contacts, oldest first.
     public private(set) var requests: [Me.ContactRequest] = []
@@ -126,7 +126,7 @@ public final class PeopleModel {
     /// Accepts a request: both are contacts of each other then.
     public func accept(_ request: Me.ContactRequest) async { await answer(request, true) }
 
-    /// Refuses a request; the other is not told.
+    /// Refuses a request; the other user does not notice.
     public func refuse(_ request: Me.ContactRequest) async { await answer(request, false) }
 
     private func answer(_ request: Me.ContactRequest, _ accept: Bool) async {
@@ -139,7 +139,7 @@ public final class PeopleModel {
         }
     }
 
-    /// Blocks a user; a request of theirs goes.
+    /// Blocks a user, which also ends their request.
     public func block(_ user: String) async { await attempt { try await $0.block([user]) } }
 
     private func attempt(_ success: String? = nil, _ body: (PresenceClient) async throws -> Void) async {

@@ -48,7 +48,8 @@ extension VisibilityChange {
     /// - Throws: `badRequest` if the text is not one JSON object or has a member of the wrong kind, `validationFailed`
     ///   for an unknown audience.
     public static func decode(json: [UInt8]) throws(DecodingFailure) -> VisibilityChange {
-        try json.lend { (bytes) throws(DecodingFailure) in try VisibilityChange(RequestBody.object(bytes), isBody: true) }
+        try json.lend { (bytes) throws(DecodingFailure) in try VisibilityChange(RequestBody.object(bytes), isBody: true)
+        }
     }
 
     /// Reads the object at the scanner's position.

@@ -1,7 +1,7 @@
 import PresenceKit
 import PresenceMessages
 
-// What a server may offer about people, and what operators see.
+// Options of a server about people, and the data that operators see.
 extension InMemoryServer {
     /// Whether users are found by the beginning of a name (`accounts.directory`).
     public var hasDirectory: Bool {

@@ -2,7 +2,7 @@ import Foundation
 import Observation
 
 extension PresenceClient.Report {
-    /// The form with which a user reports somebody or something.
+    /// The form of a report.
     @MainActor @Observable
     public final class Form {
         /// The most characters of ``text``.

@@ -1,7 +1,7 @@
 import Foundation
 import PresenceKit
 
-/// What a user is notified of, and when, on all devices. The defaults notify of everything at once, with texts.
+/// The choice of what a user is notified of, and when, on all devices. The defaults notify of everything at once, with texts.
 public struct NotificationSettings: Hashable, Sendable {
     /// How notifications of a kind reach the user.
     public struct Channels: Codable, Hashable, Sendable {
@@ -35,7 +35,7 @@ public struct NotificationSettings: Hashable, Sendable {
         public init(_ hour: Int, _ minute: Int = 0) { (self.hour, self.minute) = (hour, minute) }
     }
 
-    /// When nothing is pushed. What arrives meanwhile is one push at the end, and in the list at once.
+    /// When nothing is pushed. Notifications that arrive meanwhile are one push at the end, and in the list at once.
     public struct QuietHours: Hashable, Sendable {
         /// An IANA name, such as `Europe/Berlin`.
         public var timezone: String
