@@ -362,6 +362,11 @@ static const unsigned char console_conversations_js_bytes[] = {
 };
 ASSET(console_conversations_js)
 
+static const unsigned char console_bans_js_bytes[] = {
+#embed "../../web/console/bans.js"
+};
+ASSET(console_bans_js)
+
 static const unsigned char console_reports_js_bytes[] = {
 #embed "../../web/console/reports.js"
 };

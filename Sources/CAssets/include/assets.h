@@ -198,6 +198,7 @@ struct asset asset_console_doctor_js(void);
 struct asset asset_console_outbox_js(void);
 struct asset asset_console_conversations_js(void);
 struct asset asset_console_webhooks_js(void);
+struct asset asset_console_bans_js(void);
 struct asset asset_console_reports_js(void);
 struct asset asset_console_trace_js(void);
 struct asset asset_console_playground_js(void);
