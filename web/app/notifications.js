@@ -143,11 +143,12 @@ class Notifications extends Screen {
     const preview = choice("What pushes show", "preview", [["true", "Names and texts"], ["false", "Only that there is something new"]], "", (value) => change({ preview: value === "true" }));
     const busyChoice = choice("While my status is busy", "whileBusy", [["push", "Push at once"], ["hold", "Wait until I am not busy"]], "", (value) => change({ whileBusy: value }));
     const problem = h("p", { class: "bad", role: "alert" });
+    const none = h("p", { class: "quiet", hidden: true }, "This server has no further settings for notifications.");
     const all = h("div", { hidden: true });
     const offer = async () => {
       const offered = await settings.offered();
       if (this.signal.aborted) return;
-      if (!offered) return void (problem.textContent = "This server has no settings for notifications.");
+      if (!offered) return void (none.hidden = false);
       const kinds = kindsOf(offered.kinds, (kind) => change({ kinds: { ...now?.kinds, ...kind } }).then(() => toast("Saved."), (error) => {
         toast(textOf(error));
         if (now) kinds.show(now.kinds);
@@ -166,7 +167,7 @@ class Notifications extends Screen {
     };
     all.append(h("section", { class: "card" }, h("h2", {}, "Messages"), h("div", { class: "form" }, ...[direct, groups, preview, busyChoice].map(({ node }) => node))));
     offer().catch((error) => (problem.textContent = textOf(error)));
-    return page(this, "Notifications", notifying(this), problem, all);
+    return page(this, "Notifications", notifying(this), problem, none, all);
   }
 
   get hasChanges() {

@@ -4,9 +4,7 @@ import Observation
 /// Other people on a screen: a search by name, and the requests of users who want to be contacts.
 ///
 /// ```swift
-/// TextField("Name", text: $model.text)
-/// List(model.found) { user in Button(user.displayName) { Task { await model.add(user.id) } } }
-/// List(model.requests) { request in RequestRow(request) }
+/// List(model.requests) { request in Text(request.displayName ?? request.user) }
 ///     .task { await model.run() }
 /// ```
 @MainActor @Observable

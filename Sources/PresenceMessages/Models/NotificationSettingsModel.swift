@@ -6,14 +6,8 @@ extension NotificationSettings {
     /// The settings of notifications on a screen. Each change is sent when it is made.
     ///
     /// ```swift
-    /// Form {
-    ///     ForEach(model.kinds) { kind in
-    ///         Toggle(kind.name, isOn: Binding { model.channels(of: kind).push } set: { isOn in
-    ///             Task { await model.set(Channels(push: isOn), of: kind) }
-    ///         })
-    ///     }
-    /// }
-    /// .task { await model.run() }
+    /// List(model.kinds) { kind in Text("\(kind.name): \(model.channels(of: kind).push ? "pushed" : "in the list")") }
+    ///     .task { await model.run() }
     /// ```
     @MainActor @Observable
     public final class Model {
