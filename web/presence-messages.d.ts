@@ -68,6 +68,8 @@ export interface Conversation {
   muted?: boolean;
   mutedUntil?: Time;
   archived?: boolean;
+  /** Whether a user who is no contact has begun it, and this user has not answered (`conversations.from`). */
+  request?: boolean;
   archivedAt?: Time;
   /** How many own messages have still to be sent, those that have failed too. */
   unsent: number;

@@ -1,7 +1,7 @@
 // presence-push.js: pushes to this browser while no page of yours is open (RFC 8030). It gives each client `client.push`.
 import { PresenceClient, internals } from "./presence.js";
 
-const { ask, base64url, failure, userOf, withToken } = internals;
+const { asUser, ask, base64url, failure } = internals;
 const DEVICE = "/v1/me/devices/current";
 const clients = new WeakMap();
 
@@ -62,13 +62,7 @@ export class PresencePush {
 
   #tell(method, body) {
     const client = this.#client;
-    const give = async (how) => {
-      const token = await client.token(how);
-      const user = userOf(token);
-      if (user && client.user && user !== client.user) throw failure("closed", "another user is signed in");
-      return token;
-    };
-    return withToken(give, (token) => ask(method, client.url + DEVICE, body, token));
+    return asUser(client, (token) => ask(method, client.url + DEVICE, body, token));
   }
 }
 

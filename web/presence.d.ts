@@ -79,6 +79,10 @@ export interface Own {
   account?: Account;
   accountVersion?: number;
   visibility?: Visibility;
+  /** Who may begin a conversation with this user alone. Absent until it is set: `everyone`. Others send a request. */
+  conversations?: { from: "everyone" | "contacts" };
+  /** The requests to be contacts that wait for an answer; `PresencePeople.requests()` has them as a list. */
+  contactRequests?: { version: number; requests: ContactRequest[] };
   /** How many users are on both lists. */
   contacts?: number;
   blocks?: number;
@@ -96,6 +100,15 @@ export interface Visibility {
   receipts?: "everyone" | "nobody";
   /** The users who find this one by username. Absent until it is set: `everyone`. */
   findable?: Audience;
+}
+
+/** A user who asks to be a contact. */
+export interface ContactRequest {
+  user: string;
+  /** Their name at that time, also if their profile is hidden. */
+  displayName?: string;
+  text?: string;
+  at: Time;
 }
 
 export interface Account {
@@ -292,7 +305,8 @@ export class PresenceAccount extends EventTarget {
   verifyEmail(token: string): Promise<void>;
   forgotPassword(email: string): Promise<void>;
   resetPassword(token: string, password: string): Promise<void>;
-  deleteAccount(password: string): Promise<void>;
+  /** @param more `messages`: whether what the user wrote stays with the others (`keep`, the default) or is deleted as well. */
+  deleteAccount(password: string, more?: { messages?: "keep" | "delete" }): Promise<void>;
   /** JPEG or PNG, at most 5 MiB. `progress` gets the share that is sent, from 0 to 1. */
   setPhoto(
     picture: Blob,

@@ -471,6 +471,7 @@ class Hub {
     this.#setOwn({
       user,
       session,
+      contactRequests: undefined,
       status: status ?? this.#own.status,
       clockOffset: serverTime - now(),
       limits: { subscribeBatch: 1000, maxMessageBytes: 262_144, ...limits },
@@ -625,6 +626,9 @@ class Hub {
         if (!(message.version <= this.#own.accountVersion)) {
           this.#setOwn({ account: message.account, accountVersion: message.version });
         }
+        break;
+      case "contactRequests":
+        if (!(message.version <= this.#own.contactRequests?.version)) this.#setOwn({ contactRequests: message });
         break;
       case "stale":
       case LIVE:
@@ -1303,6 +1307,10 @@ const clearHistory = (url) =>
 /** Where the messages of a user are that have still to be sent. */
 const queueOf = (url, user) => `${url} queue ${user}`;
 
+/** The error of an answer. */
+const refusal = (status, said) =>
+  new PresenceError({ code: status >= 500 ? "unavailable" : "internal", message: `HTTP ${status}`, ...said, status });
+
 /** Calls the HTTP interface. */
 const ask = async (method, url, body, token) => {
   const headers = token ? { Authorization: `Bearer ${token}` } : {};
@@ -1331,6 +1339,15 @@ const withToken = async (give, act) => {
     return act(await give({ renew: true }));
   }
 };
+
+/** `act` with the token of a client's user, never with that of another. */
+const asUser = (client, act) =>
+  withToken(async (how) => {
+    const token = await client.token(how);
+    const user = userOf(token);
+    if (user && client.user && user !== client.user) throw failure("closed", "another user is signed in");
+    return token;
+  }, act);
 
 /** Sends a file with a user's token. `progress` gets the share that is sent, from 0 to 1. */
 const upload = (method, url, file, token, { progress, signal } = {}) =>
@@ -1361,10 +1378,10 @@ const upload = (method, url, file, token, { progress, signal } = {}) =>
     request.send(file);
   });
 
-/** Shared with presence-messages.js. It may change with any version. */
+/** Shared with the other modules. It may change with any version. */
 export const internals = {
-  Changes, IDLE, OWNER, ask, base64url, clearHistory, encode, failure, got, historyOf, isUp, lead, locks, problem, queueOf, random, stored,
-  toJSON, transact, upload, userOf, wellFormed, withToken,
+  Changes, IDLE, OWNER, asUser, ask, base64url, clearHistory, encode, failure, got, historyOf, isUp, lead, locks, problem, queueOf, random, refusal,
+  stored, toJSON, transact, upload, userOf, wellFormed, withToken,
 };
 
 export class PresenceAccount extends EventTarget {
@@ -1511,8 +1528,8 @@ export class PresenceAccount extends EventTarget {
     return ask(POST, this.#url + "/v1/passwords/reset", { token, password });
   }
 
-  deleteAccount(password) {
-    return this.#end(ME, { password });
+  deleteAccount(password, more) {
+    return this.#end(ME, { password, ...more });
   }
 
   removePhoto() {
@@ -1626,6 +1643,3 @@ export class PresenceAccount extends EventTarget {
 }
 
 const isSignedOut = ({ status, code }) => status === 401 && code === NOBODY;
-
-const refusal = (status, said) =>
-  new PresenceError({ code: status >= 500 ? "unavailable" : "internal", message: `HTTP ${status}`, ...said, status });

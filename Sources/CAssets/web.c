@@ -72,6 +72,36 @@ static const unsigned char presence_push_d_ts_bytes[] = {
 };
 ASSET(presence_push_d_ts)
 
+static const unsigned char presence_people_js_bytes[] = {
+#embed "../../web/minified/presence-people.js"
+};
+ASSET(presence_people_js)
+
+static const unsigned char presence_people_js_map_bytes[] = {
+#embed "../../web/minified/presence-people.js.map"
+};
+ASSET(presence_people_js_map)
+
+static const unsigned char presence_people_d_ts_bytes[] = {
+#embed "../../web/presence-people.d.ts"
+};
+ASSET(presence_people_d_ts)
+
+static const unsigned char presence_settings_js_bytes[] = {
+#embed "../../web/minified/presence-settings.js"
+};
+ASSET(presence_settings_js)
+
+static const unsigned char presence_settings_js_map_bytes[] = {
+#embed "../../web/minified/presence-settings.js.map"
+};
+ASSET(presence_settings_js_map)
+
+static const unsigned char presence_settings_d_ts_bytes[] = {
+#embed "../../web/presence-settings.d.ts"
+};
+ASSET(presence_settings_d_ts)
+
 static const unsigned char presence_messages_d_ts_bytes[] = {
 #embed "../../web/presence-messages.d.ts"
 };
@@ -118,6 +148,41 @@ static const unsigned char app_people_js_bytes[] = {
 #embed "../../web/app/people.js"
 };
 ASSET(app_people_js)
+
+static const unsigned char app_account_js_bytes[] = {
+#embed "../../web/app/account.js"
+};
+ASSET(app_account_js)
+
+static const unsigned char app_dialogs_js_bytes[] = {
+#embed "../../web/app/dialogs.js"
+};
+ASSET(app_dialogs_js)
+
+static const unsigned char app_finding_js_bytes[] = {
+#embed "../../web/app/finding.js"
+};
+ASSET(app_finding_js)
+
+static const unsigned char app_notifications_js_bytes[] = {
+#embed "../../web/app/notifications.js"
+};
+ASSET(app_notifications_js)
+
+static const unsigned char app_requests_js_bytes[] = {
+#embed "../../web/app/requests.js"
+};
+ASSET(app_requests_js)
+
+static const unsigned char app_stranger_js_bytes[] = {
+#embed "../../web/app/stranger.js"
+};
+ASSET(app_stranger_js)
+
+static const unsigned char app_page_js_bytes[] = {
+#embed "../../web/app/page.js"
+};
+ASSET(app_page_js)
 
 static const unsigned char app_talk_js_bytes[] = {
 #embed "../../web/app/talk.js"
@@ -301,6 +366,11 @@ static const unsigned char console_keys_js_bytes[] = {
 #embed "../../web/console/keys.js"
 };
 ASSET(console_keys_js)
+
+static const unsigned char console_bans_js_bytes[] = {
+#embed "../../web/console/bans.js"
+};
+ASSET(console_bans_js)
 
 static const unsigned char console_reports_js_bytes[] = {
 #embed "../../web/console/reports.js"

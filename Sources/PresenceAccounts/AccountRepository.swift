@@ -77,6 +77,12 @@ public protocol AccountRepository: ProfileRepository {
     /// - Throws: reason `invalidCredentials`.
     func deleteAccount(password: String?) async throws
 
+    /// Deletes the account, and if wanted all messages that the user wrote, and signs out. The messages are deleted within
+    /// seconds, also if the server fails meanwhile.
+    ///
+    /// - Throws: as ``deleteAccount(password:)``; `notOffered` by a repository that deletes no messages.
+    func deleteAccount(password: String?, messages: Account.MessageFate) async throws
+
     /// The user's sessions, one for each device.
     func sessions() async throws -> [Account.Session]
 
@@ -125,6 +131,12 @@ extension AccountRepository {
         preferredLanguage: Change<String>, setupCompleted: Bool?
     ) async throws -> User {
         try await update(ProfileChanges(), preferredLanguage: preferredLanguage, setupCompleted: setupCompleted)
+    }
+
+    /// For repositories that were written before there was a choice.
+    public func deleteAccount(password: String?, messages: Account.MessageFate) async throws {
+        guard messages == .keep else { throw PresenceError(.notOffered, "this repository deletes no messages") }
+        try await deleteAccount(password: password)
     }
 
     /// Ends the session of this device.

@@ -40,7 +40,13 @@ extension PresenceAccount {
     }
 
     public func deleteAccount(password: String?) async throws {
-        let members = password.map { ["password": JSONMember.text($0)] } ?? [:]
+        try await deleteAccount(password: password, messages: .keep)
+    }
+
+    public func deleteAccount(password: String?, messages: Account.MessageFate) async throws {
+        var members = password.map { ["password": JSONMember.text($0)] } ?? [:]
+        // Older servers know no such member, and keep them.
+        if messages == .delete { members["messages"] = .text("delete") }
         let asked = try await authorized(.init("DELETE", "v1/me", members)).asked
         if asked.generation == generation { try await end(.accountDeleted) }
     }

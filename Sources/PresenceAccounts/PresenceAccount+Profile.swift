@@ -67,7 +67,7 @@ extension PresenceAccount {
         guard User.UsernameRule.fault(in: username) == nil else { return nil }
         let path = "v1/usernames/\(HTTPServer.escaped(username))/user"
         do {
-            return User(try await response(to: .init("GET", path, isRepeatable: true), as: Answer.Found.self).answer)
+            return User(try await response(to: .init("GET", path, isRepeatable: true), as: FoundUser.self).answer)
         } catch let error as PresenceError where error.code == .notFound {
             return nil
         }

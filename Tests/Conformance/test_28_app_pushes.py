@@ -139,6 +139,19 @@ async def test_a_message_that_was_read_elsewhere_is_taken_away(windows, accounts
         await page.until(f"{SHOWN}.length === 0")
 
 
+async def test_the_end_of_quiet_hours_is_one_notification(windows, accounts, service):
+    (bob, _), _ = await friends(accounts, "Bob", "Ana")
+    async with Line(accounts.server) as line, windows:
+        page = await prepare(windows, line, bob, Subscriber(service))
+        # The list of conversations takes notifications away that belong to none of them.
+        await page.go(line.origin + "/presence.d.ts")
+        for counts, text in (((3, 2), "3 conversations and 2 notifications"), ((1, 0), "1 conversation"), ((0, 1), "1 notification")):
+            summary = dict(zip(("conversations", "notifications"), counts))
+            push = type("Push", (), {"plain": json.dumps({"user": bob.user, "summary": summary, "seq": 0, "title": "", "text": "", "badge": 5}).encode()})
+            await deliver(page, line, push)
+            await page.until(f"JSON.stringify({SHOWN}) === {json.dumps(json.dumps([['While you were not disturbed', text, 'summary']], separators=(',', ':')))}")
+
+
 async def test_a_user_who_refuses_is_told_and_nothing_is_registered(windows, accounts, service):
     (bob, _), _ = await friends(accounts, "Bob", "Ana")
     async with Line(accounts.server) as line, windows:

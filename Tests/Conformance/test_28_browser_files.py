@@ -18,12 +18,12 @@ def test_it_is_small():
 
 
 def test_they_are_small_and_their_types_can_be_read():
-    files = [name for name in os.listdir(WEB) if name.startswith("presence-") and name.endswith(".js")]
-    files.remove("presence-push.js")
-    assert len(esbuild("--minify", "--format=esm", os.path.join(WEB, "presence-push.js"))) <= 2 * 1024
-    assert len(files) == 4
-    assert sum(len(esbuild("--minify", "--format=esm", os.path.join(WEB, name))) for name in files) <= 22 * 1024
-    for name in ("presence-messages", "presence-push"):
+    def size(*names):
+        return sum(len(esbuild("--minify", "--format=esm", os.path.join(WEB, f"presence-{name}.js"))) for name in names)
+
+    assert size("messages", "log", "history", "outbox") <= 22 * 1024
+    assert size("push") <= 2 * 1024 and size("people") <= 2 * 1024 and size("settings") <= 2 * 1024
+    for name in ("presence-messages", "presence-push", "presence-people", "presence-settings"):
         esbuild(os.path.join(WEB, f"{name}.d.ts"))
 
 
@@ -40,13 +40,13 @@ def test_the_types_fit_the_scripts_and_the_apps_that_are_written_with_them(tmp_p
     for name in os.listdir(WEB):
         if name.endswith((".js", ".d.ts")):
             shutil.copy(os.path.join(WEB, name), tmp_path if name.endswith(".ts") else tmp_path / "made")
-    for name in ("apps.ts", "push.ts"):
+    for name in ("apps.ts", "push.ts", "people.ts", "settings.ts"):
         shutil.copy(os.path.join(os.path.dirname(__file__), "types", name), tmp_path)
     # Members of the scripts are inferred by the compiler, for which the scripts were not written.
     options = {"strict": True, "noImplicitAny": False, "strictFunctionTypes": False, "allowJs": True, "noEmit": True, "types": [], "target": "es2022",
                "module": "es2022", "moduleResolution": "node", "lib": ["es2022", "dom", "dom.iterable"]}
     # In turn: `push.ts` gives the clients of its program a member.
-    for name in ("apps.ts", "push.ts"):
+    for name in ("apps.ts", "push.ts", "people.ts", "settings.ts"):
         (tmp_path / "tsconfig.json").write_text(json.dumps({"compilerOptions": options, "files": [name]}))
         made = subprocess.run([program, "-p", tmp_path], capture_output=True, text=True)
         assert made.returncode == 0, made.stdout

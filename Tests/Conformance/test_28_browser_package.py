@@ -15,7 +15,7 @@ from support.line import Line
 
 ROOT = os.path.dirname(WEB)
 TYPES = os.path.join(os.path.dirname(__file__), "types")
-FILES = ["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox", "presence-push"]
+FILES = ["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox", "presence-push", "presence-people", "presence-settings"]
 OPTIONS = {"strict": True, "noEmit": True, "types": [], "target": "es2022", "module": "es2022", "moduleResolution": "node",
            "lib": ["es2022", "dom", "dom.iterable"]}
 
@@ -183,7 +183,7 @@ def samples():
 
 
 GIVEN = """
-declare const client: PresenceClient, account: PresenceAccount, messages: PresenceMessages, user: string, id: string, file: File;
+declare const client: PresenceClient, account: PresenceAccount, messages: PresenceMessages, people: PresencePeople, settings: PresenceSettings, user: string, id: string, file: File;
 declare const email: string, password: string, displayName: string, tokenOfTheMail: string, newPassword: string;
 declare const input: HTMLInputElement, bar: HTMLProgressElement, signal: AbortSignal, message: { id: string; seq?: number };
 declare function show(people: Person[]): void;
@@ -199,7 +199,7 @@ declare const messaging: unknown, token: () => Promise<string>;
 
 
 def test_all_samples_of_the_manual_compile(tmp_path):
-    for name in ("presence.d.ts", "presence-messages.d.ts", "presence-push.d.ts"):
+    for name in ("presence.d.ts", "presence-messages.d.ts", "presence-push.d.ts", "presence-people.d.ts", "presence-settings.d.ts"):
         shutil.copy(os.path.join(WEB, name), tmp_path)
     found = samples()
     assert len(found) >= 10
@@ -210,10 +210,11 @@ def test_all_samples_of_the_manual_compile(tmp_path):
         body = re.sub(r"^import .*$", "", sample, flags=re.M)
         # An ellipsis stands for what a page does.
         body = re.sub(r"…(?=;|$|\s*//)", "void 0", body, flags=re.M).replace("(share) => void 0", "(share) => {}").replace("(share) => …", "(share) => {}")
-        types = {"PresenceClient", "PresenceAccount", "PresenceMessages", "Person"} - own
-        lines = [re.sub(r'"(https://presence.example.org)?/(presence(-messages|-push)?)\.js"', r'"./\2.js"', each) for each in imports]
+        types = {"PresenceClient", "PresenceAccount", "PresenceMessages", "PresencePeople", "PresenceSettings", "Person"} - own
+        lines = [re.sub(r'"(https://presence.example.org)?/(presence(-messages|-push|-people|-settings)?)\.js"', r'"./\2.js"', each) for each in imports]
         for name in sorted(types):
-            lines.append(f'import type {{ {name} }} from "./presence{"-messages" if name == "PresenceMessages" else ""}.js";')
+            file = {"PresenceMessages": "presence-messages", "PresencePeople": "presence-people", "PresenceSettings": "presence-settings"}.get(name, "presence")
+            lines.append(f'import type {{ {name} }} from "./{file}.js";')
         (tmp_path / f"sample{number}.ts").write_text("\n".join(lines) + GIVEN + "export async function sample() {\n" + body + "\n}\n")
         files.append(f"sample{number}.ts")
     compile_types(tmp_path, files)

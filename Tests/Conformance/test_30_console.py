@@ -22,7 +22,7 @@ RULES = Path(__file__).resolve().parents[2] / "config/prometheus/presence.rules.
 SETTINGS = ON | {"console.enabled": True, "history.enabled": True, "linger": 1_500}
 FILES = ["/console", "/console/console.js", "/console/console.css", "/console/app.css", "/console/parts.js",
          "/console/icon.svg", "/console/operations.md"] + [f"/console/{name}.js" for name in (
-             "api", "alerts", "charts", "verdict", "runbook", "timeline", "overview", "people", "person", "limits", "doctor", "outbox", "conversations", "reports", "keys", "webhooks", "trace",
+             "api", "alerts", "charts", "verdict", "runbook", "timeline", "overview", "people", "person", "limits", "doctor", "outbox", "conversations", "bans", "reports", "keys", "webhooks", "trace",
              "playground", "presence", "presence-messages", "presence-log", "presence-history", "presence-outbox")]
 
 

@@ -185,7 +185,7 @@ async def test_the_app_of_somebody_with_friends(chromium, start, width, dark):
         await page.until("document.querySelectorAll('.talks li[data-conversation]').length === 5")
         await seen.look("chats")
         for place, text in {"people": LONG, "invite": "Your id", "settings": "Sign out", "profile": "Display name", "status": "Status text",
-                            "privacy": "Who sees", "account": "Delete my account", "devices": "Sign out on all devices", "new": "Bob Ray",
+                            "privacy": "Who sees", "account": "Delete my account", "notifications": "Notifications", "devices": "Sign out on all devices", "new": "Bob Ray",
                             f"person/{clients[4].user}": "Bob Ray"}.items():
             await page.run(f"location.hash = '/{place}'")
             await shows(page, text)

@@ -7,6 +7,7 @@ import time
 import pytest
 
 from support.accounts import ON, PASSWORD, Accounts, CheckedAPI, refused
+from support.app import fill, press, shot, shows, title
 from support.patience import eventually
 from support.receiver import Receiver
 from support.room import Room
@@ -348,3 +349,52 @@ async def test_webhooks_tell_of_bans(start, tmp_path):
         assert len(receiver.calls) == 3 and not receiver.wrong
     finally:
         receiver.close()
+
+
+# The console
+
+
+async def test_an_operator_bans_a_person_and_ends_bans_on_the_page(start, chromium):
+    room = Room(start(SETTINGS | {"console.enabled": True, "history.enabled": True}))
+    eve, bob = await room.come("eve"), await room.come("bob")
+    async with chromium:
+        from test_30_console import console
+        page = await console(chromium, room, f"#/person/{eve.user}")
+        await title(page, eve.user)
+        await press(page, "Ban everywhere")
+        await shows(page, "Please enter a reason.")
+        await fill(page, "banReason", "Advertising")
+        await page.run("document.querySelector('[name=banLength]').value = ''")
+        await press(page, "Ban everywhere")
+        await eve.closed(4003)
+        await shows(page, "Banned without an end.")
+        await press(page, "Reports")
+        await title(page, "Reports")
+        rows = "[...document.querySelectorAll('.bans tbody tr')].map((each) => [...each.children].slice(0, 4).map((cell) => cell.textContent).join('|'))"
+        await page.until(f"{rows}.join() === {f'{eve.user}|Everywhere|Advertising|no end'!r}")
+        await shot(page, "console-bans")
+        await press(page, f"End the ban of {eve.user}")
+        await shows(page, "Nobody is banned.")
+        await room.come("eve")
+        # A ban that another operator has made is ended on the person's page.
+        answer = await room.api.request("PUT", f"/v1/users/{bob.user}/ban", {"reason": "Spam"}, token=room.backend)
+        assert answer.status == 200
+        await page.run(f"location.hash = '#/person/{bob.user}'")
+        await title(page, bob.user)
+        await press(page, "End the ban")
+        await shows(page, "There is no ban everywhere now.")
+        assert (await room.api.request("GET", "/v1/bans", token=room.backend)).json["bans"] == []
+
+
+async def test_an_operator_downloads_the_data_of_a_person(start, chromium, tmp_path):
+    room = Room(start(SETTINGS | {"console.enabled": True, "history.enabled": True}))
+    ana = await room.come("ana")
+    async with chromium:
+        from test_30_console import console
+        page = await console(chromium, room, f"#/person/{ana.user}")
+        await chromium.send("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(tmp_path), browserContextId=chromium.context)
+        await title(page, ana.user)
+        await shot(page, "console-person")
+        await press(page, "Download their data")
+        await shows(page, "The data is in the file export.tar.")
+        await eventually(lambda: (tmp_path / "export.tar").is_file() and (tmp_path / "export.tar").stat().st_size, "the file is there")

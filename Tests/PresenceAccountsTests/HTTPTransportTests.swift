@@ -5,7 +5,7 @@ import PresenceTesting
 import TestSupport
 import Testing
 
-/// Uploads with URLSession, over real sockets.
+/// Uploads and downloads with URLSession, over real sockets.
 @Suite(.timeLimit(.minutes(1))) struct HTTPTransportTests {
     private func file(_ data: Data) throws -> (TemporaryDirectory, URL) {
         let directory = try TemporaryDirectory()
@@ -55,6 +55,59 @@ import Testing
                 HTTPRequest(method: "POST", url: server.url, bodyFile: url), progress: nil)
         }
         #expect(failure?.wasSent == true)
+        _ = directory
+    }
+
+    // MARK: Downloads
+
+    private func download(
+        _ url: URL, to file: URL, progress: @escaping @Sendable (Int, Int?) -> Void = { _, _ in }
+    ) -> HTTPRequest {
+        HTTPRequest(method: "GET", url: url, download: .init(to: file, progress: progress))
+    }
+
+    @Test func `a long answer is written to a file, however long it is`() async throws {
+        let data = Data((0..<3_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) })
+        let (directory, url) = try file(Data())
+        let server = try ScriptedServer { _ in
+            .answer(HTTPResponse(status: 200, headers: ["Content-Type": "application/x-tar"], body: data))
+        }
+        let parts = Locked<[Int]>([])
+        let request = download(server.url, to: url) { bytes, all in parts.withLock { $0 += [bytes, all ?? -1] } }
+        let answer = try await URLSessionHTTPTransport().send(request, progress: nil)
+        #expect(answer.status == 200 && answer.body.isEmpty)
+        #expect(try Data(contentsOf: url) == data)
+        let seen = parts.withLock { $0 }
+        #expect(seen.suffix(2) == [3_000_000, 3_000_000] && seen.count >= 4)
+        _ = directory
+    }
+
+    @Test func `an error is in the answer, and not in the file`() async throws {
+        let (directory, url) = try file(Data())
+        let server = try ScriptedServer { _ in .answer(.error(429, "rate_limited", retryAfter: 5_000)) }
+        let answer = try await URLSessionHTTPTransport().send(download(server.url, to: url), progress: nil)
+        #expect(answer.status == 429 && HTTPRefusal(answer).code == "rate_limited")
+        #expect(try Data(contentsOf: url).isEmpty)
+        _ = directory
+    }
+
+    @Test func `a download that breaks, or cannot be written, is a failure`() async throws {
+        let (directory, url) = try file(Data())
+        let server = try ScriptedServer { _ in .raw("HTTP/1.1 200 X\r\nContent-Length: 100\r\n\r\nabc") }
+        let broken = await #expect(throws: HTTPFailure.self) {
+            try await URLSessionHTTPTransport().send(download(server.url, to: url), progress: nil)
+        }
+        #expect(broken?.wasSent == true && broken?.isOfFile == false)
+        let nowhere = await #expect(throws: HTTPFailure.self) {
+            try await URLSessionHTTPTransport().send(
+                download(server.url, to: url.appendingPathComponent("none")), progress: nil)
+        }
+        #expect(nowhere?.isOfFile == true)
+        let full = await #expect(throws: HTTPFailure.self) {
+            try await URLSessionHTTPTransport().send(
+                download(server.url, to: URL(fileURLWithPath: "/dev/full")), progress: nil)
+        }
+        #expect(full?.isOfFile == true)
         _ = directory
     }
 

@@ -231,7 +231,7 @@ import Testing
         ("wss://example.org/ws", "https://example.org/ws"),
     ])
     func `the server's URL is derived from its WebSocket URL`(webSocket: String, address: String) throws {
-        #expect(PresenceMessenger.server(of: try #require(URL(string: webSocket))).absoluteString == address)
+        #expect(HTTPServer.url(of: try #require(URL(string: webSocket))).absoluteString == address)
     }
 }
 

@@ -1,6 +1,6 @@
 // The app: who is signed in decides what can be shown, the address what is. Code that only they need is in inside.js.
 import { PresenceAccount, PresenceClient, internals } from "/presence.js";
-import { DRAFT, KNOWN, button, confirmed, h, isID, placed } from "./parts.js";
+import { DRAFT, KNOWN, button, confirmed, h, isID, placed, textOf } from "./parts.js";
 import "./signing.js";
 
 const OUTSIDE = { "/sign-in": "sign-in-screen", "/sign-up": "sign-up-screen", "/forgot": "forgot-screen" };
@@ -10,7 +10,7 @@ const INSIDE = {
   "/chats": ["chats-list", "welcome-screen"], "/talk": ["chats-list", "talk-screen"], "/new": ["chats-list", "group-screen"],
   "/people": ["people-list", "invite-screen"], "/invite": ["people-list", "invite-screen"], "/person": ["people-list", "person-screen"],
   "/settings": ["settings-list", "profile-screen"], "/profile": ["settings-list", "profile-screen"], "/status": ["settings-list", "status-screen"],
-  "/privacy": ["settings-list", "privacy-screen"], "/account": ["settings-list", "account-screen"], "/devices": ["settings-list", "devices-screen"],
+  "/privacy": ["settings-list", "privacy-screen"], "/notifications": ["settings-list", "notifications-screen"], "/account": ["settings-list", "account-screen"], "/devices": ["settings-list", "devices-screen"],
 };
 const LISTS = ["/chats", "/people", "/settings"];
 /** Addresses of before. */
@@ -29,6 +29,8 @@ class App extends HTMLElement {
   account = new PresenceAccount();
   client = null;
   messages = null;
+  people = null;
+  settings = null;
   memory = null;
   mailToken = "";
   mailAddress = "";
@@ -46,6 +48,7 @@ class App extends HTMLElement {
   /** A provider's answer. */
   #granted;
   #unread = 0;
+  #requests = 0;
   #title = "";
 
   connectedCallback() {
@@ -93,10 +96,11 @@ class App extends HTMLElement {
   async #setUser(user) {
     this.client?.close();
     this.memory?.close();
-    this.client = this.messages = this.memory = null;
+    this.client = this.messages = this.people = this.settings = this.memory = null;
     this.#list = this.#screen = null;
     this.#side.replaceChildren();
     this.countUnread(0);
+    this.countRequests(0);
     if (!user) {
       this.#rail?.node.remove();
       this.#rail = null;
@@ -105,18 +109,23 @@ class App extends HTMLElement {
     }
     const client = Object.assign(new PresenceClient({ token: this.account, device: { name: "Presence in the browser" } }), { user });
     await this.#inside.begin(this, client);
+    this.#rail?.node.remove();
     this.#rail = this.#inside.railOf(this);
     this.prepend(this.#rail.node);
+    // They may have come before.
+    this.countUnread(this.#unread);
+    this.countRequests(this.#requests);
     this.#showConnection(client);
   }
 
   async #showConnection(client) {
     let timer;
     const again = (text) => button(text, { class: "plain small", onclick: () => client.reconnect() });
-    for await (const { state, code, retryAt, told } of client.connections()) {
+    for await (const { state, code, error, retryAt, told } of client.connections()) {
       clearInterval(timer);
       if (client !== this.client) return;
-      this.#banner.replaceChildren(STATES[state] ?? (state === "refused" ? REFUSALS[code] ?? "The connection was refused." : ""));
+      const refusal = error?.code === "banned" ? textOf(error) : REFUSALS[code] ?? "The connection was refused.";
+      this.#banner.replaceChildren(STATES[state] ?? (state === "refused" ? refusal : ""));
       if (state === "refused") this.#banner.append(" ", again("Connect"));
       if (state !== "waiting") continue;
       // A screen reader would read it each second.
@@ -169,8 +178,14 @@ class App extends HTMLElement {
 
   countUnread(count) {
     this.#unread = count;
-    this.#rail?.badge.count(count);
+    this.#rail?.unread.count(count);
     this.entitle();
+  }
+
+  /** The number of people who ask to be a contact. */
+  countRequests(count) {
+    this.#requests = count;
+    this.#rail?.requests.count(count);
   }
 
   tell(notice) {

@@ -69,8 +69,9 @@ const row = (app, known) => {
   const text = h("span", { class: "quiet line", dir: "auto" });
   const time = h("span", { class: "quiet" });
   const count = badge();
+  const tag = h("span", { class: "tag", hidden: true }, "Request");
   const link = h("a", { class: "who", tabindex: "-1" }, title, text);
-  const node = h("li", {}, avatar, link, h("div", { class: "when" }, time, count));
+  const node = h("li", {}, avatar, link, h("div", { class: "when" }, time, count, tag));
   return (conversation) => {
     const other = otherOf(conversation, app.client.user);
     const person = other && known.person(other);
@@ -85,6 +86,8 @@ const row = (app, known) => {
     time.replaceChildren(when(conversation.lastMessage?.at ?? conversation.createdAt));
     count.count(conversation.unread);
     node.classList.toggle("old", !conversation.live);
+    tag.hidden = !conversation.request;
+    count.hidden ||= !!conversation.request;
     node.classList.toggle("muted", !!conversation.muted);
     node.classList.toggle("unread", conversation.unread > 0);
     return node;

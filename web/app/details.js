@@ -1,5 +1,6 @@
 // The settings of a conversation: muted, archived, its name, and its members.
 import { busy, button, confirmed, field, form, h, isID, nameOf, textOf } from "./parts.js";
+import { openReport } from "./dialogs.js";
 import { arrange, otherOf, pictureOf } from "./known.js";
 import { iconButton } from "./menu.js";
 import { personCard } from "./person.js";
@@ -56,7 +57,9 @@ export const detailsOf = ({ app, conversation, known, signal }) => {
     await attempt(leave, () => messages.leave(conversation), "");
     if (!problem.textContent) location.hash = "/chats";
   });
-  const group = h("div", { hidden: true }, rename, h("h3", {}, "People"), members, add, leave);
+  const report = button("Report the group", { class: "plain danger" });
+  report.addEventListener("click", () => openReport(app, "Report this group", { conversation }));
+  const group = h("div", { hidden: true }, rename, h("h3", {}, "People"), members, add, h("div", { class: "row" }, leave, report));
   const person = h("div");
   let card;
   const heading = h("h2", { tabindex: "-1" }, "Details");

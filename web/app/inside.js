@@ -1,6 +1,8 @@
 // The parts for a signed-in user: the screens, the places they are at, and what is known without a network.
 import { PresenceMessages } from "/presence-messages.js";
+import { PresencePeople } from "/presence-people.js";
 import "/presence-push.js";
+import { PresenceSettings } from "/presence-settings.js";
 import { confirmed, findUser, h, nameOf, textOf } from "./parts.js";
 import { icon } from "./icons.js";
 import { Memory, again, badge } from "./known.js";
@@ -44,14 +46,16 @@ export const begin = async (app, client) => {
   const memory = new Memory(client.user);
   await Promise.race([memory.load(), new Promise((resolve) => setTimeout(resolve, LATE))]);
   const messages = new PresenceMessages(client, { user: client.user });
-  Object.assign(app, { client, memory, messages });
+  const people = new PresencePeople(client);
+  Object.assign(app, { client, memory, messages, people, settings: new PresenceSettings(client) });
   keepFiles();
   // The subscription may have changed, and belongs to this session from now on.
   client.push.enabled().then((isOn) => isOn && client.push.enable()).catch(() => {});
+  again(client, () => people.requests(), (requests) => people === app.people && app.countRequests(requests.length));
   // The list of the conversations shows errors.
   again(client, () => messages.conversations(), (chats) => {
     if (messages !== app.messages) return;
-    const unread = chats.filter(({ muted, archived }) => !muted && !archived).reduce((sum, { unread }) => sum + unread, 0);
+    const unread = chats.filter(({ muted, archived, request }) => !muted && !archived && !request).reduce((sum, { unread }) => sum + unread, 0);
     app.countUnread(unread);
     // As last known: it may be older than the notification.
     if (!chats.length || !chats.every(({ live }) => live)) return;
@@ -62,14 +66,15 @@ export const begin = async (app, client) => {
 
 /** The places that are always in reach. */
 export const railOf = () => {
-  const count = badge();
+  const counts = { "chats-list": badge("unread"), "people-list": badge("asking") };
   const links = PLACES.map(([text, to, list, drawing]) => {
-    const link = h("a", { href: `/app#${to}` }, icon(drawing), h("span", {}, text), list === "chats-list" && count);
+    const link = h("a", { href: `/app#${to}` }, icon(drawing), h("span", {}, text), counts[list]);
     return Object.assign(link, { list });
   });
   return {
     node: h("nav", { class: "rail", "aria-label": "Main" }, ...links),
-    badge: count,
+    unread: counts["chats-list"],
+    requests: counts["people-list"],
     show: (list) => {
       for (const link of links) {
         if (link.list === list) link.setAttribute("aria-current", "true");

@@ -2,14 +2,14 @@
 import { internals } from "/presence.js";
 import { KNOWN, Screen, describe, fileAt, fileHere, h, nameOf } from "./parts.js";
 
-/** The number of unread messages, for screen readers too. */
-export const badge = () => {
+/** A number, for screen readers too: of unread messages, or of others in a word. */
+export const badge = (word = "unread") => {
   const number = h("span");
   const said = h("span", { class: "said" });
   const node = h("span", { class: "badge", hidden: true }, number, said);
   node.count = (count) => {
     number.textContent = count > 99 ? "99+" : count || "";
-    said.textContent = count ? " unread" : "";
+    said.textContent = count ? ` ${word}` : "";
     node.hidden = !count;
   };
   return node;

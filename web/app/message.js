@@ -1,5 +1,6 @@
 // One message in a conversation.
 import { busy, button, confirmed, h, hueOf, isComposing, split, textOf } from "./parts.js";
+import { openReport } from "./dialogs.js";
 import { attachmentOf } from "./files.js";
 import { icon } from "./icons.js";
 import { pictureOf } from "./known.js";
@@ -138,6 +139,12 @@ export const messageRow = ({ app, conversation, known }) => {
     if (await confirmed("Delete this message for everybody?", "Delete")) await app.messages.delete(conversation, shown.id);
   };
 
+  const report = () => {
+    const { from, id } = shown;
+    const name = known.name(from);
+    openReport(app, `Report this message of ${name}`, { conversation, message: id }, { user: from, name });
+  };
+
   const actions = () => {
     const { isOwner } = shown.in;
     const isOwn = shown.from === app.client.user;
@@ -146,6 +153,7 @@ export const messageRow = ({ app, conversation, known }) => {
     if (shown.status === "failed" || shown.deletedAt) return can;
     if (isOwn) can.push(["Edit", edit, "edit"]);
     if (isOwn || isOwner) can.push(["Delete", () => remove().catch(problem), "trash"]);
+    if (!isOwn) can.push(["Report", report, "flag"]);
     return can;
   };
   const open = (at) => {

@@ -29,6 +29,13 @@ export const isID = (text) => /^[\x21-\x7e]{1,128}$/.test(text);
 /** Whether a text may be a username. No id of an account is one: it has a dash. */
 export const isUsername = (text) => /^[a-z0-9._]{3,30}$/i.test(text);
 
+let server;
+/** Whether the server has a feature that not all have. It is asked once, and again after a failure. */
+export const serverHas = async (feature) => {
+  server ??= fetch("/v1/server").then((answer) => answer.json()).catch(() => (server = undefined));
+  return !!(await server)?.features?.includes(feature);
+};
+
 /** The user of a username, or of an id; `null` if there is none. */
 export const findUser = async ({ account, client }, text) => {
   const found = isUsername(text) && (await account.findUser(text));

@@ -1,11 +1,13 @@
 // People at the side, as they come and go, and the own link, by which others find one.
-import { Screen, busy, button, field, form, h, isID, isUsername, nameOf, textOf } from "./parts.js";
+import { Screen, busy, button, field, form, h, isID, nameOf, textOf } from "./parts.js";
 import { bar } from "./chats.js";
+import { finderOf } from "./finding.js";
 import { icon } from "./icons.js";
 import { List, arrange, keep, lastKnown, oneStop, pictureOf, presenceOf, skeletons } from "./known.js";
 import { iconButton } from "./menu.js";
 import { followLists, talkTo } from "./person.js";
 import { codeOf } from "./qr.js";
+import { requestsOf } from "./requests.js";
 
 /** The link by which others find a user. */
 const linkOf = (user) => `${location.origin}/app#/add/${encodeURIComponent(user)}`;
@@ -45,43 +47,9 @@ class People extends List {
       user.input.value = "";
     });
     add.classList.add("inline");
-    const find = this.#byUsername();
     this.#followContacts(list, empty);
     const invite = h("a", { class: "icon-button", href: "/app#/invite", "aria-label": "Your link", title: "Your link" }, icon("link"));
-    return [this.head("People", invite), h("div", { class: "scrolled" }, ...find, add, list, empty)];
-  }
-
-  /** A form that finds a person by username and shows them, to be added. */
-  #byUsername() {
-    const { account, client } = this.app;
-    const username = field("Add by username", { name: "wanted", autocomplete: "off", autocapitalize: "none", spellcheck: "false" });
-    const found = h("ul", { class: "found", "aria-label": "Found" });
-    const end = () => {
-      found.replaceChildren();
-      username.input.value = "";
-      username.input.focus();
-    };
-    const find = form({ wanted: username }, "Find", async (fail) => {
-      found.replaceChildren();
-      const wanted = username.value.trim().replace(/^@/, "");
-      if (!isUsername(wanted)) return fail("wanted", "Please enter a username: 3 to 30 letters, digits, dots and underscores.");
-      const person = await account.findUser(wanted);
-      // The page was left, or another name is there by now.
-      if (this.signal.aborted || username.value.trim().replace(/^@/, "") !== wanted) return;
-      if (!person) return fail("wanted", `Nobody can be found as @${wanted}. Ask them how it is spelt, or for their link.`);
-      if (person.user === client.own.user) return fail("wanted", "This is you.");
-      const avatar = h("presence-avatar");
-      const name = person.profile ? nameOf(person) : `@${wanted}`;
-      const line = h("span", { class: "quiet line", dir: "auto" }, `@${person.profile?.username ?? wanted}`);
-      const add = button("Add", { class: "main", "aria-label": `Add ${name} to people` });
-      add.addEventListener("click", () => busy(add, undefined, () => client.request("addContacts", { users: [person.user] })).then(end, (error) => (line.textContent = textOf(error))));
-      avatar.show(name, pictureOf(person), undefined, person.user);
-      found.replaceChildren(h("li", { "data-found": person.user }, avatar, h("span", { class: "who" }, h("strong", { dir: "auto" }, name), line), add));
-      add.focus();
-    });
-    find.classList.add("inline");
-    username.input.addEventListener("input", () => found.replaceChildren());
-    return [find, found];
+    return [this.head("People", invite), h("div", { class: "scrolled" }, requestsOf(this), ...finderOf(this), add, list, empty)];
   }
 
   /** The lists are the server's: whichever device changes them, all follow. */

@@ -1,6 +1,7 @@
 // A person: who they are, how they are now, and what can be done about them.
-import { STATUSES, Screen, busy, button, confirmed, h, isID, nameOf, placed, textOf } from "./parts.js";
+import { STATUSES, Screen, busy, button, confirmed, h, isID, nameOf, placed, serverHas, textOf } from "./parts.js";
 import { bar } from "./chats.js";
+import { openAsk, openReport } from "./dialogs.js";
 import { Known, pictureOf, presenceOf } from "./known.js";
 import { toast } from "./menu.js";
 
@@ -40,6 +41,13 @@ export const followLists = ({ client }, signal, show) => {
   retry();
 };
 
+/** Blocks a person after a question, and gives whether they are blocked. */
+export const blockPerson = async ({ client }, user, name) => {
+  if (!(await confirmed(`Block ${name}? They cannot write to you, and see neither when you are online nor your profile.`, "Block"))) return false;
+  await client.request("block", { users: [user] });
+  return true;
+};
+
 /** The part of a page that shows a person: `node`, and `show` for them as they are. */
 export const personCard = (app, user, signal, isTalk = false) => {
   const { client } = app;
@@ -57,20 +65,27 @@ export const personCard = (app, user, signal, isTalk = false) => {
   const has = (list) => lists[list].includes(user);
   const talk = button("Message", { class: "main" });
   const contact = button("");
+  const ask = button("Ask to be a contact", { hidden: true });
   const block = button("", { class: "plain danger" });
+  const report = button("Report", { class: "plain danger" });
+  let asksContacts = false;
   act(talk, () => talkTo(app, user));
   act(contact, () => (has("contacts") ? removePerson(app, user, called) : client.request("addContacts", { users: [user] })));
   act(block, async () => {
     if (has("blocks")) return client.request("unblock", { users: [user] });
-    if (!(await confirmed(`Block ${called}? They cannot write to you, and see neither when you are online nor your profile.`, "Block"))) return;
-    await client.request("block", { users: [user] });
+    await blockPerson(app, user, called);
   });
+  ask.addEventListener("click", () => openAsk(app, user, called));
+  report.addEventListener("click", () => openReport(app, `Report ${called}`, { user }, has("blocks") ? undefined : { user, name: called }));
   const label = () => {
     contact.textContent = has("contacts") ? "Remove" : "Add to people";
     contact.setAttribute("aria-label", has("contacts") ? `Remove ${called}` : `Add ${called} to people`);
     block.textContent = has("blocks") ? "Unblock" : "Block";
     block.setAttribute("aria-label", `${block.textContent} ${called}`);
     talk.setAttribute("aria-label", `Message to ${called}`);
+    ask.hidden = contact.hidden || !asksContacts || has("contacts") || has("blocks");
+    ask.setAttribute("aria-label", `Ask ${called} to be a contact`);
+    report.setAttribute("aria-label", `Report ${called}`);
   };
   contact.hidden = block.hidden = true;
   followLists(app, signal, (now) => {
@@ -78,9 +93,11 @@ export const personCard = (app, user, signal, isTalk = false) => {
     contact.hidden = block.hidden = false;
     label();
   });
+  // The buttons come when the lists are known.
+  serverHas("contactRequests").then((has) => ((asksContacts = has), contact.hidden || label()));
   label();
   return {
-    node: h("div", { class: "person" }, avatar, name, username, presence, h("div", { class: "row" }, !isTalk && talk, contact, block), problem),
+    node: h("div", { class: "person" }, avatar, name, username, presence, h("div", { class: "row" }, !isTalk && talk, contact, ask), h("div", { class: "row" }, block, report), problem),
     show: (person) => {
       called = nameOf(person);
       avatar.show(called, pictureOf(person, "photoURL"), person.presence?.status, user);

@@ -1,15 +1,17 @@
 // All settings, page by page, with a list of the pages at the side.
-import { Screen, ago, busy, button, confirmed, field, form, h, nameOf, textOf } from "./parts.js";
-import { bar } from "./chats.js";
+import { Screen, ago, busy, button, field, form, h, nameOf, serverHas, textOf } from "./parts.js";
 import { icon } from "./icons.js";
 import { Known, List, arrange, pictureOf } from "./known.js";
 import { toast } from "./menu.js";
+import { notifying } from "./notifications.js";
+import { choice, page } from "./page.js";
 import { followLists, ownStatus } from "./person.js";
-import { passwordField } from "./signing.js";
+import "./account.js";
 
 const PAGES = [
   ["Profile", "/profile", "person", "Name, username and picture"], ["Status", "/status", "mood"],
-  ["Privacy", "/privacy", "lock", "Who sees what, and who is blocked"], ["Account", "/account", "key", "Address, password, deletion"],
+  ["Privacy", "/privacy", "lock", "Who sees what, and who is blocked"], ["Notifications", "/notifications", "bell", "What you are notified of, and when"],
+  ["Account", "/account", "key", "Address, password, your data, deletion"],
   ["Devices", "/devices", "device", "Where you are signed in"], ["Your link", "/invite", "link", "How others find you"],
 ];
 
@@ -36,17 +38,6 @@ class Settings extends List {
     return [this.head("Settings"), h("div", { class: "scrolled" }, h("ul", { class: "people talks" }, ...rows), leave, problem)];
   }
 }
-
-/** A page of the settings. */
-const page = (screen, name, ...content) => [bar(screen, name, "/settings"), h("div", { class: "page" }, ...content)];
-
-/** A choice that is saved when it is made. */
-const choice = (label, name, values, hint, save) => {
-  const made = field(label, { name }, { tag: "select", hint });
-  made.input.append(...values.map(([value, text]) => h("option", { value }, text)));
-  made.input.addEventListener("change", () => save(made.value).then(() => toast("Saved."), (error) => made.fail(textOf(error))));
-  return made;
-};
 
 class Status extends Screen {
   render() {
@@ -82,7 +73,13 @@ class Privacy extends Screen {
       lastSeen: choice("Who sees when I was here last", "lastSeen", AUDIENCES, "You do not see it of people who cannot see yours.", set("lastSeen")),
       receipts: choice("Who sees what I have read", "receipts", [["everyone", "Everybody"], ["nobody", "Nobody"]], "With “Nobody”, you do not see what others have read.", set("receipts")),
     };
-    this.each(client.me({ signal: this.signal }), ({ visibility }) => {
+    const from = choice("Who may begin a conversation with me", "from", [["everyone", "Everybody"], ["contacts", "The people I have added"]],
+      "Others send a request: they see neither whether you are here nor what you have read until you accept.",
+      (value) => client.request("setVisibility", { conversations: { from: value } }));
+    from.node.hidden = true;
+    serverHas("contactRequests").then((has) => (from.node.hidden = !has));
+    this.each(client.me({ signal: this.signal }), ({ visibility, conversations }) => {
+      if (document.activeElement !== from.input) from.input.value = (conversations?.from ?? "everyone") === "everyone" ? "everyone" : "contacts";
       for (const [name, { input }] of Object.entries(choices)) {
         if (visibility && document.activeElement !== input) input.value = visibility[name] ?? "everyone";
       }
@@ -118,97 +115,12 @@ class Privacy extends Screen {
       known.want(blocks);
       show();
     });
-    return page(this, "Privacy", h("section", { class: "card" }, h("div", { class: "form" }, ...Object.values(choices).map(({ node }) => node))),
+    return page(this, "Privacy", h("section", { class: "card" }, h("div", { class: "form" }, ...[...Object.values(choices), from].map(({ node }) => node))),
       h("section", { class: "card" }, h("h2", {}, "Blocked people"), list, empty));
   }
 }
 
-class Account extends Screen {
-  render() {
-    const { app } = this;
-    const { account } = app;
-    const address = h("strong");
-    const state = h("p", { class: "quiet" });
-    this.each(app.own({ signal: this.signal }), ({ account: own }) => {
-      address.textContent = own?.email ?? "";
-      state.textContent = own?.emailVerified ? "Confirmed" : "Not confirmed yet: follow the link in our email.";
-    });
-    address.textContent = account.state?.account?.email ?? "";
-    const now = () => passwordField("Your password", "current-password");
-    const part = (inputs, action, act, options) => {
-      const done = h("p", { class: "good", role: "status" });
-      const made = form(inputs, action, async (fail) => {
-        for (const [name, { value }] of Object.entries(inputs)) if (!value) return fail(name, "Please fill in this field.");
-        try {
-          const outcome = await act();
-          // Cancelled: the fields keep their values.
-          if (outcome === false) return;
-          done.textContent = outcome ?? "";
-        } catch (error) {
-          if (error.reason !== "invalid_credentials") throw error;
-          return fail("password", "This is not your password.");
-        }
-        for (const { input } of Object.values(inputs)) input.value = "";
-      }, { more: [done], ...options });
-      made.addEventListener("input", () => (done.textContent = ""));
-      return made;
-    };
-    const email = { email: field("New email", { name: "email", type: "email", autocomplete: "email" }), password: now() };
-    const change = { password: now(), newPassword: passwordField("New password", "new-password", { hint: "At least 8 characters, and none that is used often." }) };
-    change.newPassword.input.name = "newPassword";
-    const end = { password: now() };
-    return page(this, "Account",
-      h("section", { class: "card" }, h("h2", {}, "Email"), h("p", {}, "Signed in as ", address), state,
-        part(email, "Change email", async () => {
-          await account.changeEmail(email.password.value, email.email.value.trim());
-          return "Please follow the link in the email that we have sent to the new address.";
-        }, { busyText: "Sending…" })),
-      h("section", { class: "card" }, h("h2", {}, "Password"), part(change, "Change password", async () => {
-        await account.changePassword(change.password.value, change.newPassword.value);
-        return "Your password is changed. Other devices are signed out.";
-      }, { busyText: "Saving…" })),
-      h("section", { class: "card" }, h("h2", {}, "Delete the account"),
-        h("p", {}, "Your profile, your lists and your sessions go at once and for good. What you wrote stays with those you wrote to."),
-        part(end, "Delete my account", async () => {
-          if (!(await confirmed("Delete your account for good?", "Delete"))) return false;
-          await account.deleteAccount(end.password.value);
-        })));
-  }
-}
-
 const KINDS = { web: "Browser", phone: "Phone", tablet: "Tablet", desktop: "Computer", bot: "Bot" };
-
-/** Whether this browser shows messages while the app is closed. The browser asks the user after the press alone. */
-const notifying = (screen) => {
-  const { push, url } = screen.app.client;
-  const state = h("p", { class: "quiet", role: "status" });
-  const problem = h("p", { class: "bad", role: "alert" });
-  const toggle = button("");
-  const card = h("section", { class: "card", hidden: true }, h("h2", {}, "Notifications"), state, problem);
-  const show = async () => {
-    const isOn = await push.enabled();
-    state.textContent = isOn ? "This browser shows new messages while Presence is closed." : "This browser shows nothing while Presence is closed.";
-    toggle.textContent = isOn ? "Turn off" : "Turn on";
-    toggle.onclick = () => {
-      problem.textContent = "";
-      // The press is known to the browser only now.
-      const change = isOn ? push.disable() : push.enable();
-      busy(toggle, undefined, () => change).then(show).catch((error) => {
-        problem.textContent = error.code === "forbidden" ? "This browser does not allow notifications of this page. You can change that in its settings." : textOf(error);
-      });
-    };
-  };
-  const offer = async () => {
-    if (!push.supported) return;
-    const server = await (await fetch(`${url}/v1/server`)).json();
-    if (!server.push?.vapidKey) return;
-    await show();
-    problem.before(toggle);
-    card.hidden = false;
-  };
-  offer().catch(() => {});
-  return card;
-};
 
 class Devices extends Screen {
   render() {
@@ -239,5 +151,4 @@ class Devices extends Screen {
 customElements.define("settings-list", Settings);
 customElements.define("status-screen", Status);
 customElements.define("privacy-screen", Privacy);
-customElements.define("account-screen", Account);
 customElements.define("devices-screen", Devices);

@@ -6,6 +6,7 @@ import { icon } from "./icons.js";
 import { Known, otherOf, pictureOf, presenceOf } from "./known.js";
 import { logOf } from "./log.js";
 import { menuButton, toast } from "./menu.js";
+import { strangerOf } from "./stranger.js";
 
 class Talk extends Screen {
   #id = "";
@@ -46,6 +47,7 @@ class Talk extends Screen {
         log.node.setAttribute("aria-busy", "false");
       }
     };
+    const stranger = strangerOf({ app, known });
     const log = logOf({ app, conversation: id, known, read, readEarlier, signal: this.signal });
     const emptyText = h("p");
     const empty = h("div", { class: "empty", hidden: true }, icon("chat"), emptyText);
@@ -61,6 +63,7 @@ class Talk extends Screen {
       status.textContent = person ? presenceOf(person, client.now()) : `${conversation.participants.length} people${conversation.live ? "" : " (as last known)"}`;
       composer.input.setAttribute("aria-label", `Message to ${name}`);
       details.show(conversation);
+      stranger.show(conversation, other);
       showPage();
     };
     const showPage = () => {
@@ -79,7 +82,7 @@ class Talk extends Screen {
       const set = (act, text) => () => act().then(() => toast(text), (error) => toast(textOf(error)));
       return [
         ["Details", open, "info"],
-        muted ? ["Unmute", set(() => messages.mute(id, false), "Unmuted."), "bell"] : ["Mute", set(() => messages.mute(id, true), "Muted."), "bell"],
+        muted ? ["Unmute", set(() => messages.mute(id, false), "Unmuted."), "bell"] : ["Mute", set(() => messages.mute(id, true), "Muted."), "silent"],
         [archived ? "Take out of the archive" : "Archive", set(() => messages.archive(id, !archived), archived ? "It is among the chats again." : "Archived."), "box"],
         ["Close", () => (location.hash = "/chats"), "close"],
       ];
@@ -87,7 +90,7 @@ class Talk extends Screen {
     const back = h("a", { class: "icon-button back", href: "/app#/chats", "aria-label": "Back to chats", title: "Back" }, icon("back"));
     const about = h("div", { class: "about-talk" }, avatar, h("div", { class: "names" }, heading, typing, status));
     about.addEventListener("click", ({ target }) => target.closest("button") || !this.#conversation || open());
-    const content = h("div", { class: "talk-body" }, h("div", { class: "frame" }, log.earlier, log.fresh, empty, log.said, log.node), composer.node);
+    const content = h("div", { class: "talk-body" }, h("div", { class: "frame" }, log.earlier, log.fresh, empty, log.said, log.node), stranger.node, composer.node);
     document.addEventListener("visibilitychange", () => log.tellRead(), { signal: this.signal });
 
     const take = (conversation) => {

@@ -2,9 +2,9 @@
 // there is one. The tag of the page is that of the version (Features/App): one question for each load. It also shows pushes.
 const PAGE = "/app";
 const FILES = [
-  ...["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox", "presence-push"].map((name) => `/${name}.js`),
-  ...["app", "chats", "composer", "details", "files", "icons", "inside", "known", "log", "menu", "message", "parts", "people", "person",
-    "profile", "qr", "settings", "signing", "talk"].map((name) => `/app/${name}.js`),
+  ...["presence", "presence-messages", "presence-log", "presence-history", "presence-outbox", "presence-push", "presence-people", "presence-settings"].map((name) => `/${name}.js`),
+  ...["account", "app", "chats", "composer", "details", "dialogs", "files", "finding", "icons", "inside", "known", "log", "menu", "message",
+    "notifications", "page", "parts", "people", "person", "profile", "qr", "requests", "settings", "signing", "stranger", "talk"].map((name) => `/app/${name}.js`),
   "/app/app.css", "/app/inside.css", "/app/icon.svg",
 ];
 const OURS = "presence app ";
@@ -68,12 +68,18 @@ addEventListener("fetch", (event) => {
 
 // ---- Pushes: one notification for each conversation, the newest ----
 
+const counted = (number, one, many) => number > 0 && (number === 1 ? `1 ${one}` : `${number} ${many}`);
+/** The contents of quiet hours, in a line. */
+const summed = ({ conversations, notifications }) =>
+  [counted(conversations, "conversation", "conversations"), counted(notifications, "notification", "notifications")].filter(Boolean).join(" and ");
+
 addEventListener("push", (event) => {
-  const { conversation, notification, title, text, badge } = event.data?.json() ?? {};
+  const { conversation, notification, summary, title, text, badge } = event.data?.json() ?? {};
   // A message and a notification of a backend replace none of the other kind.
-  const tag = conversation ?? (notification && `notification ${notification.tag}`);
-  const shown = registration.showNotification(title || (notification ? "New notification" : "New message"), {
-    body: text || undefined, tag, renotify: !!tag, icon: "/app/icon.png", data: { conversation }, timestamp: Date.now(),
+  const tag = conversation ?? (notification ? `notification ${notification.tag}` : summary && "summary");
+  const named = notification ? "New notification" : summary ? "While you were not disturbed" : "New message";
+  const shown = registration.showNotification(title || named, {
+    body: text || (summary && summed(summary)) || undefined, tag, renotify: !!tag, icon: "/app/icon.png", data: { conversation }, timestamp: Date.now(),
   });
   event.waitUntil(Promise.all([shown, navigator.setAppBadge?.(badge).catch(() => {})]));
 });

@@ -52,6 +52,14 @@ class API extends EventTarget {
     throw Object.assign(new Error(value?.message ?? `the server answered ${answer.status}`), { ...value, status: answer.status });
   }
 
+  /** The bytes of an answer. */
+  async download(path) {
+    const answer = await reach(path, { headers: { Authorization: `Bearer ${this.token}` } });
+    if (answer.ok) return answer.blob();
+    const value = await answer.json().catch(() => undefined);
+    throw Object.assign(new Error(value?.message ?? `the server answered ${answer.status}`), { ...value, status: answer.status });
+  }
+
   user(id, ...rest) {
     return ["/v1/users", encodeURIComponent(id), ...rest].join("/");
   }

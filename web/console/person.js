@@ -1,6 +1,7 @@
 // One person: what others see of them, where they are, since when, and what can be done about it.
 import { STATUSES, Screen, busy, button, field, form, h, isID, placed } from "/console/parts.js";
 import { api, duration, every, pictureHere, time } from "./api.js";
+import { banning } from "./bans.js";
 import { timeline, why } from "./timeline.js";
 
 const DAY = 86_400_000;
@@ -44,7 +45,8 @@ class Person extends Screen {
       h("div", { class: "columns" },
         sessions, card("What a backend sees", parts.presence, this.#viewer()),
         card("Visibility", parts.visibility, h("p", {}, h("a", { href: `#/trace/user/${encodeURIComponent(this.#user)}` }, "Follow their events"), " · ",
-          h("a", { href: `#/conversations/${encodeURIComponent(this.#user)}` }, "Their conversations"))), account, history),
+          h("a", { href: `#/conversations/${encodeURIComponent(this.#user)}` }, "Their conversations"))), account,
+        card("Ban and data", banning(this.#user, (said) => this.#tell(said)), this.#export()), history),
     ];
   }
 
@@ -69,6 +71,7 @@ class Person extends Screen {
     this.#put(parts.sessions, () => this.#sessions(person, here, visibility), person, here, visibility);
     this.#put(parts.visibility, () => [facts([
       ["Presence", visibility.visibility.presence], ["Last seen", visibility.visibility.lastSeen],
+      ["Receipts", visibility.visibility.receipts], ["Found by username", visibility.visibility.findable], ["Who begins conversations", visibility.conversations?.from],
       ["Contacts", visibility.contacts.length ? visibility.contacts.slice(0, 20).join(", ") + (visibility.contacts.length > 20 ? " …" : "") : "none"],
       ["Blocks", visibility.blocks.length ? visibility.blocks.slice(0, 20).join(", ") + (visibility.blocks.length > 20 ? " …" : "") : "none"],
     ])], visibility);
@@ -141,6 +144,24 @@ class Person extends Screen {
       }
     });
     return pressed;
+  }
+
+  #tell(said) {
+    this.#done.textContent = said;
+    this.#problem.textContent = "";
+    this.#again();
+  }
+
+  /** All that the server has of the user, as a file for them. */
+  #export() {
+    const pressed = button("Download their data");
+    pressed.addEventListener("click", () => busy(pressed, "Collecting…", async () => {
+      const address = URL.createObjectURL(await api.download(api.user(this.#user, "export")));
+      h("a", { href: address, download: "export.tar" }).click();
+      setTimeout(() => URL.revokeObjectURL(address), 60_000);
+      this.#tell("The data is in the file export.tar.");
+    }).catch((error) => (this.#problem.textContent = `Download their data: ${error.message}.`)));
+    return h("div", { class: "actions" }, pressed);
   }
 
   #account(account) {

@@ -1,6 +1,7 @@
-// Reports: what users have reported, and the decisions about it.
+// Reports: what users have reported, the decisions about it, and the bans that follow.
 import { Screen, busy, button, h } from "/console/parts.js";
 import { api, every, time } from "./api.js";
+import { bansOf } from "./bans.js";
 import { facts } from "./person.js";
 
 const STATES = [["open", "Open"], ["accepted", "Accepted"], ["dismissed", "Dismissed"]];
@@ -16,6 +17,7 @@ class Reports extends Screen {
   /** Ids that were decided here: an answer that is under way may still have them as open. */
   #decided = new Set();
   #state = "open";
+  #bans;
   #next;
 
   render() {
@@ -25,7 +27,8 @@ class Reports extends Screen {
       this.#again();
     });
     every(15_000, this.signal, () => this.#read());
-    return [h("h1", { tabindex: "-1" }, "Reports"), h("p", {}, states), this.#problem, this.#done, this.#none, this.#list, this.#more];
+    return [h("h1", { tabindex: "-1" }, "Reports"), h("p", {}, states), this.#problem, this.#done, this.#none, this.#list, this.#more,
+      (this.#bans = bansOf(this.signal)).node];
   }
 
   #again() {
@@ -84,6 +87,7 @@ class Reports extends Screen {
       this.#cards.delete(id);
       card.remove();
       this.#read();
+      if (action === "ban") this.#bans.read();
     } catch (error) {
       this.#problem.textContent = `It could not be done: ${error.message}.`;
     }

@@ -70,12 +70,6 @@ enum Answer {
         var reason: String?
     }
 
-    /// A user who was found by username. The profile is missing if it may not be seen.
-    struct Found: Decodable {
-        var user: String
-        var profile: Profile?
-    }
-
     struct Photo: Decodable {
         var photoURL: String
         var thumbnailURL: String?
@@ -115,16 +109,6 @@ extension User {
             username: account.username, profileImageURL: profile?.photoURL.flatMap { URL(string: $0) },
             timezone: profile?.timezone, locale: profile?.locale, preferredLanguage: account.preferredLanguage,
             isOnline: true, createdAt: account.createdAt ?? .distantPast)
-    }
-}
-
-extension User {
-    init(_ answer: Answer.Found) {
-        let profile = answer.profile
-        self.init(
-            id: answer.user, displayName: profile?.displayName ?? "", username: profile?.username,
-            profileImageURL: profile?.photoURL.flatMap { URL(string: $0) }, timezone: profile?.timezone,
-            locale: profile?.locale, lastSeen: .distantPast, createdAt: profile?.createdAt ?? .distantPast)
     }
 }
 

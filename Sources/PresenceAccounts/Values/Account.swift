@@ -62,6 +62,14 @@ extension User {
 }
 
 extension Account {
+    /// Whether the messages of a user stay when the account is deleted.
+    public enum MessageFate: Hashable, Sendable {
+        /// They stay with those to whom the user wrote.
+        case keep
+        /// Their texts and files are deleted everywhere.
+        case delete
+    }
+
     /// A session of the user on one device.
     public struct Session: Codable, Hashable, Sendable, Identifiable {
         /// The id for ``AccountRepository/signOut(_:)``.

@@ -11,7 +11,9 @@ extension PresenceError {
         PresenceError(
             code, message, reason: reason, field: field, retryAfter: retryAfter, until: until,
             outcomeUnknown: outcomeUnknown,
-            sentence: reason.flatMap { text(for: $0, message) } ?? text(for: code, message, field, retryAfter))
+            // The reason of a ban is the operator's text.
+            sentence: code == .banned
+                ? nil : reason.flatMap { text(for: $0, message) } ?? text(for: code, message, field, retryAfter))
     }
 
     private static func text(for code: Code, _ message: String, _ field: String?, _ retryAfter: Duration?) -> String {
@@ -20,7 +22,6 @@ extension PresenceError {
         case .rateLimited: Sentence.tooManyAttempts.text(wait(retryAfter))
         case .unavailable: Sentence.serverBusy.text(wait(retryAfter))
         case .unauthorized, .notSignedIn: Sentence.notSignedIn.text()
-        case .banned: Sentence.banned.text()
         case .forbidden: Sentence.notAllowed.text()
         case .notFound: Sentence.signUpFirst.text()
         case .conflict: Sentence.changedElsewhere.text()

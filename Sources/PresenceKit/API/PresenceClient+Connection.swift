@@ -44,6 +44,7 @@ extension PresenceClient {
     /// stays in it. Sequences end except ``connectionStates``, and later calls throw `notConnected`.
     public func close() async {
         follower?.stop()
+        await httpTasks.close()
         await runner.close()
     }
 

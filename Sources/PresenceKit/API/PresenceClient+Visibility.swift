@@ -10,18 +10,22 @@ extension PresenceClient {
     ///   - receipts: whether the members of a conversation see how far the user has read: `everyone` or `nobody`. It is
     ///     mutual. When it is enabled again, only later marks are shown.
     ///   - findable: the users who find the user by username.
+    ///   - conversationsFrom: the users who may begin a conversation with this user alone: `everyone` or `contacts`. A
+    ///     conversation that another user begins is a request (`ChatConversation.isRequest`) until this user writes there
+    ///     or accepts it (``answerContact(_:accept:)``).
     ///
     /// `nil` keeps a setting. The defaults are `everyone`.
-    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` if receipts
-    ///   are set to `contacts`.
+    /// - Throws: `notConnected` or `connectionLost`, as ``createConversation(with:)``; `validationFailed` for an
+    ///   audience that a setting does not have.
     public func setVisibility(
-        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil
+        presence: Audience? = nil, lastSeen: Audience? = nil, receipts: Audience? = nil, findable: Audience? = nil,
+        conversationsFrom: Audience? = nil
     ) async throws {
         try await change(
             .setVisibility(
                 VisibilityChange(
                     presence: presence?.wire, lastSeen: lastSeen?.wire, receipts: receipts?.wire,
-                    findable: findable?.wire)))
+                    findable: findable?.wire, conversationsFrom: conversationsFrom?.wire)))
     }
 
     /// Reads the user's visibility settings and lists. ``Me/visibility`` observes the settings.

@@ -42,6 +42,8 @@ public final class PresenceClient: Sendable {
     let follower: SystemFollower?
     /// The HTTP transport of a test's server; `nil` for the machine's.
     package let http: (any HTTPTransport)?
+    /// The client's own HTTP requests.
+    let httpTasks = ClosableTasks()
 
     /// Creates a client. It connects on first use.
     ///

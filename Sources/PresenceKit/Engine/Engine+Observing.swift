@@ -124,6 +124,10 @@ extension Engine {
         next(id) { engine, _ in (engine.me.statusStamp, engine.me.shownStatus(on: engine.link)) }
     }
 
+    mutating func nextContactRequests(_ id: ObserverID) -> [Me.ContactRequest]? {
+        next(id) { engine, _ in (engine.me.requests.stamp, engine.me.requests.held) }
+    }
+
     mutating func nextKeptProfile(_ id: ObserverID) -> ProfileChanges.Pending? {
         next(id) { engine, _ in (engine.me.keptStamp, engine.me.keptChanges) }
     }

@@ -7,6 +7,12 @@ extension Engine {
         do throws(DecodingFailure) {
             let message = try ServerMessage.decode(bytes)
             if answerOther(message, bytes, at: now) { return }
+            if case .unknown("contactRequests", _, _) = message {
+                if !me.requests.hear(bytes) {
+                    emit(.log(.notice, "contact requests that cannot be read are not shown"))
+                }
+                return
+            }
             if case .unknown(let type, _, _) = message { return emit(.handOver(type: type, bytes)) }
             receive(message, at: now)
         } catch {
@@ -182,6 +188,7 @@ extension Me.Visibility {
             presence: Audience(lists.visibility.presence), lastSeen: Audience(lists.visibility.lastSeen),
             receipts: lists.visibility.receipts.map { Audience($0) } ?? .everyone,
             findable: lists.visibility.findable.map { Audience($0) } ?? .everyone,
+            conversationsFrom: lists.visibility.conversationsFrom.map { Audience($0) } ?? .everyone,
             contacts: lists.contacts.map(\.string), blocked: lists.blocks.map(\.string))
     }
 }
@@ -192,6 +199,7 @@ extension Me.Audiences {
             presence: Audience(own.visibility.presence), lastSeen: Audience(own.visibility.lastSeen),
             receipts: own.visibility.receipts.map { Audience($0) } ?? .everyone,
             findable: own.visibility.findable.map { Audience($0) } ?? .everyone,
+            conversationsFrom: own.visibility.conversationsFrom.map { Audience($0) } ?? .everyone,
             contactsCount: own.contacts, blockedCount: own.blocks)
     }
 }

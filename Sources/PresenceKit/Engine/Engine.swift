@@ -142,6 +142,7 @@ struct Engine: Sendable {
         observers.record(.connection, stamp: link.stamp)
         checkMe()
         observers.record(.ownStatus, stamp: me.statusStamp)
+        observers.record(.contactRequests, stamp: me.requests.stamp)
         observers.record(.keptProfile, stamp: me.keptStamp)
         let woken = observers.takeWoken()
         if !woken.isEmpty { emit(.wake(woken)) }

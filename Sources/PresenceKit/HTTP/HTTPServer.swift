@@ -21,6 +21,8 @@ package struct HTTPServer: Sendable {
         package var path: String
         package var body: Data?
         package var bodyFile: URL?
+        /// The file for the body of a response with 2xx.
+        package var download: HTTPRequest.Download?
         package var contentType = "application/json"
         package var timeout: Duration?
         /// Whether the request can safely be repeated if its response was lost.
@@ -69,7 +71,8 @@ package struct HTTPServer: Sendable {
             response = try await transport.send(
                 HTTPRequest(
                     method: request.method, url: address(of: request), headers: headers, body: request.body,
-                    bodyFile: request.bodyFile, timeout: request.timeout ?? timeout), progress: progress)
+                    bodyFile: request.bodyFile, timeout: request.timeout ?? timeout, download: request.download),
+                progress: progress)
         } catch let failure as HTTPFailure {
             throw Failure.unanswered(failure)
         } catch let error where !(error is CancellationError) {
@@ -82,6 +85,16 @@ package struct HTTPServer: Sendable {
     private func address(of request: Request) -> URL {
         let base = url.absoluteString
         return URL(string: base.hasSuffix("/") ? base + request.path : "\(base)/\(request.path)")!
+    }
+
+    /// The HTTP URL of the server with this WebSocket URL.
+    package static func url(of webSocket: URL) -> URL {
+        var parts = URLComponents(url: webSocket, resolvingAgainstBaseURL: true) ?? URLComponents()
+        parts.scheme = webSocket.scheme?.lowercased() == "ws" ? "http" : "https"
+        parts.query = nil
+        parts.fragment = nil
+        if parts.percentEncodedPath.hasSuffix("/v1/ws") { parts.percentEncodedPath.removeLast("/v1/ws".count) }
+        return parts.url ?? webSocket
     }
 
     /// Percent-encodes a part of a path or query.

@@ -25,11 +25,25 @@ package struct HTTPRequest: Sendable {
     package var bodyFile: URL?
     /// The idle timeout.
     package var timeout: Duration
+    /// The file for the body of a response with 2xx, which is then not in the response.
+    package var download: Download?
+
+    /// A file that is written while the response arrives.
+    package struct Download: Sendable {
+        /// An existing empty file.
+        package var file: URL
+        /// Called with the number of bytes written so far, and of all if it is known.
+        package var progress: @Sendable (_ bytes: Int, _ all: Int?) -> Void
+
+        package init(to file: URL, progress: @escaping @Sendable (_ bytes: Int, _ all: Int?) -> Void) {
+            (self.file, self.progress) = (file, progress)
+        }
+    }
 
     /// Creates a request.
     package init(
         method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, bodyFile: URL? = nil,
-        timeout: Duration = .seconds(15)
+        timeout: Duration = .seconds(15), download: Download? = nil
     ) {
         self.method = method
         self.url = url
@@ -37,6 +51,7 @@ package struct HTTPRequest: Sendable {
         self.body = body
         self.bodyFile = bodyFile
         self.timeout = timeout
+        self.download = download
     }
 }
 
@@ -65,6 +80,8 @@ package struct HTTPFailure: Error, Hashable, Sendable {
     package var wasSent: Bool
     /// Whether the server was silent until the timeout, so that a repetition would most likely wait as long.
     package var isTimeout: Bool
+    /// Whether the file of a download cannot be written.
+    package var isOfFile = false
 
     /// Creates a failure with a reason and whether the request may have reached the server.
     package init(_ message: String, wasSent: Bool, isTimeout: Bool = false) {

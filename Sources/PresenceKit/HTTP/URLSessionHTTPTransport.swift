@@ -38,9 +38,12 @@ package final class URLSessionHTTPTransport: HTTPTransport {
         wire.timeoutInterval = request.timeout / .seconds(1)
         for (name, value) in request.headers { wire.setValue(value, forHTTPHeaderField: name) }
         let task = try task(&wire, request.bodyFile)
+        let download = try request.download.map { (file) throws(HTTPFailure) in try OpenDownload(file) }
         return try await withTaskCancellationHandler {
             try await withCheckedThrowingContinuation { continuation in
-                exchanges.begin(task.taskIdentifier, Exchange(answer: continuation, progress: progress))
+                exchanges.begin(
+                    task.taskIdentifier,
+                    Exchange(answer: continuation, progress: progress, download: download))
                 task.resume()
             }
         } onCancel: {
@@ -71,8 +74,32 @@ package final class URLSessionHTTPTransport: HTTPTransport {
 private struct Exchange {
     let answer: CheckedContinuation<HTTPResponse, any Error>
     let progress: (@Sendable (Int) -> Void)?
+    let download: OpenDownload?
     var body = Data()
-    var isTooLong = false
+    var written = 0
+    /// Why the transfer was given up.
+    var failure: HTTPFailure?
+}
+
+extension HTTPFailure {
+    fileprivate static var unwritable: HTTPFailure {
+        var failure = HTTPFailure("the file cannot be written", wasSent: false)
+        failure.isOfFile = true
+        return failure
+    }
+}
+
+/// A file that is being written.
+private struct OpenDownload: Sendable {
+    let handle: FileHandle
+    let progress: @Sendable (Int, Int?) -> Void
+
+    init(_ download: HTTPRequest.Download) throws(HTTPFailure) {
+        guard let handle = try? FileHandle(forWritingTo: download.file) else {
+            throw .unwritable
+        }
+        (self.handle, progress) = (handle, download.progress)
+    }
 }
 
 // @unchecked: `exchanges` and `ended` are only touched with the lock.
@@ -93,17 +120,32 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
     }
 
     func urlSession(_ session: URLSession, dataTask: URLSessionDataTask, didReceive data: Data) {
-        let isTooLong = lock.withLock {
+        let response = dataTask.response as? HTTPURLResponse
+        let isSuccess = response.map { (200..<300).contains($0.statusCode) } ?? false
+        let all = response.map(\.expectedContentLength).flatMap { $0 > 0 ? Int($0) : nil }
+        let (failed, report) = lock.withLock { () -> (Bool, (@Sendable () -> Void)?) in
             let number = dataTask.taskIdentifier
-            let count = (exchanges[number]?.body.count ?? 0) + data.count
-            guard count <= URLSessionHTTPTransport.longestAnswer else {
-                exchanges[number]?.isTooLong = true
-                return true
+            guard var exchange = exchanges[number], exchange.failure == nil else { return (false, nil) }
+            defer { exchanges[number] = exchange }
+            guard isSuccess, let download = exchange.download else {
+                guard exchange.body.count + data.count <= URLSessionHTTPTransport.longestAnswer else {
+                    exchange.failure = HTTPFailure("the answer is too long", wasSent: true)
+                    return (true, nil)
+                }
+                exchange.body.append(data)
+                return (false, nil)
             }
-            exchanges[number]?.body.append(data)
-            return false
+            do {
+                try download.handle.write(contentsOf: data)
+            } catch {
+                exchange.failure = .unwritable
+                return (true, nil)
+            }
+            exchange.written += data.count
+            return (false, { [written = exchange.written] in download.progress(written, all) })
         }
-        if isTooLong { dataTask.cancel() }
+        report?()
+        if failed { dataTask.cancel() }
     }
 
     func urlSession(
@@ -123,9 +165,8 @@ private final class Exchanges: NSObject, URLSessionDataDelegate, @unchecked Send
 
     func urlSession(_ session: URLSession, task: URLSessionTask, didCompleteWithError error: (any Error)?) {
         guard let exchange = end(task.taskIdentifier) else { return }
-        if exchange.isTooLong {
-            return exchange.answer.resume(throwing: HTTPFailure("the answer is too long", wasSent: true))
-        }
+        try? exchange.download?.handle.close()
+        if let failure = exchange.failure { return exchange.answer.resume(throwing: failure) }
         if let error { return exchange.answer.resume(throwing: Self.failure(error)) }
         guard let response = task.response as? HTTPURLResponse else {
             return exchange.answer.resume(throwing: HTTPFailure("no answer", wasSent: true))

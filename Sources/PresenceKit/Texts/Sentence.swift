@@ -13,7 +13,10 @@ package enum Sentence: String, CaseIterable, Sendable {
     case serverCannot = "The server cannot do that at the moment."
     case notSignedIn = "You are not signed in."
     case banned = "An administrator has banned you here."
+    case bannedFor = "An administrator has banned you here: %1"
+    case bannedUntil = "An administrator has banned you here until %1: %2"
     case refused = "This text was not accepted."
+    case refusedFor = "This text was not accepted: %1"
     case notAllowed = "You are not allowed to do that."
     case notThere = "That is no longer there."
     case changedElsewhere = "This was changed elsewhere in the meantime."
@@ -111,6 +114,12 @@ package enum Sentence: String, CaseIterable, Sendable {
     case passwordChanged = "Your password was changed. Please sign in."
     case unexpectedError = "An unexpected error occurred."
 
+    // MARK: People and one's own data
+    case nobodyFound = "Nobody was found. Ask them how their name is spelt."
+    case reported = "Thank you. The operators will look at it."
+    case contactAsked = "Your request was sent."
+    case nightsMissing = "Please choose at least one night."
+
     // MARK: Messages
     case sending = "Sending…"
     case sent = "Sent"
@@ -151,6 +160,12 @@ extension Sentence {
         /// The language in which the system shows the app, one of those that the app itself has.
         static let ofApp =
             Bundle.main.preferredLocalizations.first.flatMap { Language(rawValue: String($0.prefix(2))) } ?? .english
+    }
+
+    /// A day and a time, in the app's language.
+    package static func time(_ date: Date) -> String {
+        let locale = Language.ofTask.map { Locale(identifier: $0.rawValue) } ?? .current
+        return date.formatted(Date.FormatStyle(date: .abbreviated, time: .shortened, locale: locale))
     }
 
     /// Whether the app has a table of its own.

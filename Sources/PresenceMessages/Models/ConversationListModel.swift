@@ -43,10 +43,10 @@ public final class ConversationListModel {
 
     // MARK: Values
 
-    /// The number of unread messages for a badge; excludes muted and archived conversations.
+    /// The number of unread messages for a badge; excludes muted and archived conversations, and requests.
     public var unreadCount: Int {
         let date = now()
-        return conversations.filter { !$0.isMuted(at: date) }.reduce(0) { $0 + $1.unreadCount }
+        return conversations.filter { !$0.isMuted(at: date) && !$0.isRequest }.reduce(0) { $0 + $1.unreadCount }
     }
 
     /// Whether a conversation is muted now.

@@ -36,6 +36,7 @@ public actor PresenceNotifications: ClientLibrary {
     /// Marks that the server has not accepted, in order.
     var waiting: [WaitingMarks] = []
     var isMarking = false
+    var choices = HeldSettings()
 
     /// - Parameters:
     ///   - client: the client whose connection and storage are used.
@@ -47,10 +48,12 @@ public actor PresenceNotifications: ClientLibrary {
     }
 
     private func restore() async {
-        if let kept = try? await client.keptWrites(ofKinds: [WaitingMarks.kind]) {
+        if let kept = try? await client.keptWrites(ofKinds: [WaitingMarks.kind, HeldSettings.kind]) {
             own = kept.owner
             // Their owner is checked against the token or the first connection.
-            waiting = kept.writes.compactMap(WaitingMarks.init)
+            waiting = kept.writes.filter { $0.kind == WaitingMarks.kind }.compactMap(WaitingMarks.init)
+            choices.waiting =
+                kept.writes.filter { $0.kind == HeldSettings.kind }.compactMap(HeldSettings.Waiting.init).last
         }
         endRestoration()
     }
@@ -67,6 +70,7 @@ public actor PresenceNotifications: ClientLibrary {
             guard isWanted, let event = try? Wire.read(Wire.Notified.self, data) else { return }
             held.heard(event)
             publish()
+        case .event("ownNotificationSettings", let data): hear(settings: data)
         case .event, .identified: break
         case .forgotten(let user):
             userNumber = user
@@ -80,6 +84,7 @@ public actor PresenceNotifications: ClientLibrary {
         (isConnected, isOwnConfirmed) = (false, false)
         tasks.cancel()
         loops.finish()
+        choices.loops.finish()
         await tasks.close()
     }
 
@@ -91,6 +96,7 @@ public actor PresenceNotifications: ClientLibrary {
         held.begin()
         if isWanted { subscribe() }
         pump()
+        recallSettings()
     }
 
     func adopt(_ user: String) { own = user }
@@ -100,6 +106,7 @@ public actor PresenceNotifications: ClientLibrary {
         (isConnected, isOwnConfirmed, own, waiting, problem) = (false, false, nil, [], nil)
         if held.isKnown { loops.publish(NotificationInbox()) }
         held = HeldNotifications()
+        forgetSettings()
     }
 
     // MARK: Reading

@@ -66,19 +66,9 @@ extension PresenceMessenger {
         let transport = transport ?? client.http ?? URLSessionHTTPTransport()
         self.transport = transport
         return HTTPServer(
-            url: configuration.url ?? Self.server(of: client.webSocketURL),
+            url: configuration.url ?? HTTPServer.url(of: client.webSocketURL),
             transport: ClosableTransport(transport, tasks),
             timeout: configuration.uploadTimeout)
-    }
-
-    /// The HTTP URL of the server with this WebSocket URL.
-    static func server(of webSocket: URL) -> URL {
-        var parts = URLComponents(url: webSocket, resolvingAgainstBaseURL: true) ?? URLComponents()
-        parts.scheme = webSocket.scheme?.lowercased() == "ws" ? "http" : "https"
-        parts.query = nil
-        parts.fragment = nil
-        if parts.percentEncodedPath.hasSuffix("/v1/ws") { parts.percentEncodedPath.removeLast("/v1/ws".count) }
-        return parts.url ?? webSocket
     }
 }
 

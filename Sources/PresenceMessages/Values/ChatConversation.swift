@@ -75,6 +75,11 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
     public var isArchived: Bool
     /// When the user archived it; `nil` unless ``isArchived``.
     public var archivedAt: Date?
+    /// Whether a user who is no contact has begun it, and this user has not answered
+    /// (`PresenceClient.setVisibility(presence:lastSeen:receipts:findable:conversationsFrom:)`). The other sees neither
+    /// what this user has read nor whether they type until this user writes there, or accepts
+    /// (`PresenceClient.answerContact(_:accept:)`).
+    public var isRequest = false
     /// Whether it comes from this device, and the server has not confirmed it since the launch. Not encoded.
     public var isStale = false
     /// The version to encode.
@@ -154,7 +159,7 @@ extension ChatConversation {
         case id, version, kind, participants, members, groupName, owner, metadata, createdAt, firstSequence,
             lastSequence
         case lastMessage, viewer, unreadCount, hasUnreadPriority, priorityCount, isMuted, mutedUntil, isArchived,
-            archivedAt
+            archivedAt, isRequest
         case schemaVersion
     }
 
@@ -188,5 +193,6 @@ extension ChatConversation {
         mutedUntil = try values.decodeIfPresent(Date.self, forKey: .mutedUntil)
         isArchived = try values.decodeIfPresent(Bool.self, forKey: .isArchived) ?? false
         archivedAt = try values.decodeIfPresent(Date.self, forKey: .archivedAt)
+        isRequest = try values.decodeIfPresent(Bool.self, forKey: .isRequest) ?? false
     }
 }

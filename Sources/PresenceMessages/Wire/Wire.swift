@@ -63,6 +63,7 @@ enum Wire {
         var mutedUntil: Int64?
         var archived: Bool?
         var archivedAt: Int64?
+        var request: Bool?
     }
 
     /// A conversation's messages in `subscribed`, or a part of them.
@@ -181,5 +182,6 @@ extension ChatConversation {
         mutedUntil = wire.mutedUntil.map(Date.init(milliseconds:))
         isArchived = wire.archived ?? false
         archivedAt = wire.archivedAt.map(Date.init(milliseconds:))
+        isRequest = wire.request ?? false
     }
 }

@@ -23,7 +23,12 @@ extension InMemoryServer: HTTPTransport {
         try Task.checkCancellation()
         progress?(body.count)
         let (token, contentType) = (request.headers["Authorization"], request.headers["Content-Type"] ?? "")
-        return change { $0.respond(to: line, asked, body, contentType, token?.replacing("Bearer ", with: "")) }
+        let query = URLComponents(url: request.url, resolvingAgainstBaseURL: true)?.queryItems ?? []
+        for item in query { asked[item.name] = item.value }
+        let response = change { [asked] in
+            $0.respond(to: line, asked, body, contentType, token?.replacing("Bearer ", with: ""))
+        }
+        return try request.download.map { try response.written(to: $0) } ?? response
     }
 
     /// Waits until the test releases the request, or its task is cancelled.
@@ -76,6 +81,13 @@ extension InMemoryServer.State {
         switch line {
         case "PUT /v1/me/devices/current": devices[user] = asked.filter { $0.key != "type" }
         case "DELETE /v1/me/devices/current": devices[user] = nil
+        case "GET /v1/server": return .json(capabilities)
+        case "GET /v1/people":
+            return try people(asked.compactMapValues { $0 as? String }, for: UserID(user)!)
+        case "POST /v1/reports": return try report(asked, by: user)
+        case "GET /v1/me/export": return export(of: user)
+        case "GET /v1/me/notificationSettings": return .json(settings(of: user))
+        case "PUT /v1/me/notificationSettings": return .json(try setSettings(asked, of: user))
         case let line where line.hasPrefix("GET /v1/usernames/"):
             guard let found = find(String(parts[3]), by: UserID(user)!) else {
                 throw Refusal(code: .notFound, message: "no such user")
@@ -114,16 +126,6 @@ extension InMemoryServer.State {
         var answer: Object = ["username": name, "available": reason == nil]
         answer["reason"] = reason
         return .json(answer)
-    }
-
-    private func find(_ name: String, by viewer: UserID) -> Object? {
-        let owner = accounts.first { $0.value.username?.lowercased() == name.lowercased() }?.key
-        guard let user = owner.flatMap(UserID.init) else { return nil }
-        let subject = users[user] ?? .init()
-        guard user == viewer || subject.shows(subject.visibility.findable ?? .everyone, to: viewer) else { return nil }
-        var found: Object = ["user": user.string]
-        if user == viewer || subject.showsPresence(to: viewer) { found["profile"] = profile(user.string) }
-        return found
     }
 
     // MARK: Tokens
@@ -167,6 +169,14 @@ extension InMemoryServer.State {
 }
 
 extension HTTPResponse {
+    /// The response of a download, whose body is in a file.
+    func written(to download: HTTPRequest.Download) throws -> HTTPResponse {
+        guard (200..<300).contains(status) else { return self }
+        try body.write(to: download.file)
+        download.progress(body.count, body.count)
+        return HTTPResponse(status: status, headers: headers)
+    }
+
     static func json(_ object: InMemoryServer.Object, status: Int = 200) -> HTTPResponse {
         HTTPResponse(
             status: status, headers: ["content-type": "application/json"], body: Data(InMemoryServer.bytes(object)))

@@ -153,12 +153,24 @@ extension InMemoryServer.State {
             if try isFree(email) { mail(email, user, isReset: false) }
             return .json([:], status: 202)
         default:
+            if asked["messages"] as? String == "delete" { eraseMessages(of: user) }
+            for asked in askings.keys { end(user, in: asked) }
+            (askings[user], notificationSettings[user]) = (nil, nil)
             endSessions(of: user)
             accounts[user] = nil
             users[UserID(user)!] = nil
             for id in talks.keys { talks[id]!.members.removeAll { $0 == user } }
         }
         return none
+    }
+
+    /// As if the user had deleted each message.
+    private mutating func eraseMessages(of user: String) {
+        for (id, talk) in talks where talk.members.contains(user) {
+            for message in talk.log where message["from"] as? String == user {
+                _ = try? change(["message": message["id"]!], "deleteMessage", by: user, in: id)
+            }
+        }
     }
 
     // MARK: Sessions

@@ -24,6 +24,8 @@ extension InMemoryServer.State {
 
     @discardableResult
     mutating func store(_ message: Object, from user: String, in id: String) -> Object {
+        // An answer accepts the request.
+        if talks[id]!.requested == user { talks[id]!.requested = nil }
         talks[id]!.version += 1
         let place: Object = [
             "seq": talks[id]!.log.count + 1, "version": talks[id]!.version, "from": user, "at": Int(tick()),

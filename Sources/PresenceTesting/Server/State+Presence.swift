@@ -156,6 +156,7 @@ extension InMemoryServer.State {
             return ok
         case .block(let list):
             users[me, default: .init()].blocks.formUnion(list)
+            for user in list { end(user.string, in: me.string) }
             return ok
         case .unblock(let list):
             users[me, default: .init()].blocks.subtract(list)
@@ -289,5 +290,6 @@ extension Visibility {
         if let lastSeen = change.lastSeen { self.lastSeen = lastSeen }
         if let receipts = change.receipts { self.receipts = receipts }
         if let findable = change.findable { self.findable = findable }
+        if let conversationsFrom = change.conversationsFrom { self.conversationsFrom = conversationsFrom }
     }
 }

@@ -91,6 +91,12 @@ extension InMemoryServer.State {
         case "mark":
             mark(user, asked["delivered"] as? Int, asked["read"] as? Int, in: talk)
             reply = ["type": "ok"]
+        case "requestContact":
+            try requestContact(asked, by: user)
+            reply = ["type": "ok"]
+        case "answerContact":
+            try answerContact(asked, by: user)
+            reply = ["type": "ok"]
         case "getNotifications":
             let items = notices[user, default: .init()].page(
                 before: asked["before"] as? Int, asked["limit"] as? Int ?? 50)
@@ -110,6 +116,7 @@ extension InMemoryServer.State {
     mutating func flush() {
         for number in peers.keys.sorted() where peers[number]!.isConnected {
             flushPresence(number)
+            flushAskings(number)
             flushTalks(number)
             flushNotices(number)
         }

@@ -25,6 +25,8 @@ extension InMemoryServer {
         /// The users who type, and when that ends.
         var typists: [UserID: Timestamp] = [:]
         var typingVersion: Int64 = 1
+        /// The member who has not answered a stranger yet.
+        var requested: String?
     }
 
     /// The most members of a conversation.
@@ -63,7 +65,8 @@ extension InMemoryServer.State {
         let id = "made-\(talks.count + 1)"
         talks[id] = InMemoryServer.Talk(
             members: [user] + Set(others).sorted(), isDirect: isDirect, name: name, owner: isDirect ? nil : user,
-            metadata: metadata, createdAt: tick())
+            metadata: metadata, createdAt: tick(),
+            requested: requested(by: user, with: others, isDirect: isDirect))
         if key != nil, !isDirect { creations[creation] = id }
         return id
     }
@@ -134,7 +137,8 @@ extension InMemoryServer.State {
     private func marks(of member: String, in talk: InMemoryServer.Talk, for viewer: String) -> Object {
         var marks: Object = ["user": member]
         let (subject, reader) = (users[UserID(member)!] ?? .init(), users[UserID(viewer)!] ?? .init())
-        let (read, delivered) = (talk.reads[member] ?? 0, talk.delivered[member] ?? 0)
+        let isHidden = talk.requested == member && member != viewer
+        let (read, delivered) = isHidden ? (0, 0) : (talk.reads[member] ?? 0, talk.delivered[member] ?? 0)
         let showsRead =
             member == viewer || subject.visibility.receipts != .nobody && reader.visibility.receipts != .nobody
         if showsRead { marks["read"] = read }
@@ -162,6 +166,7 @@ extension InMemoryServer.State {
         object["name"] = talk.name
         object["owner"] = talk.owner
         object["metadata"] = talk.metadata
+        if talk.requested == user { object["request"] = true }
         return object.merging(talk.settings[user] ?? [:]) { $1 }
     }
 
@@ -169,7 +174,10 @@ extension InMemoryServer.State {
     func typing(in id: String) -> [UserID] {
         let talk = talks[id]!
         let isBlocked = talk.isDirect && talk.members.count == 2 && isBlocked(talk.members[0], talk.members[1])
-        return isBlocked ? [] : talk.typists.keys.filter { users[$0]?.status.status != .invisible }.sorted()
+        return isBlocked
+            ? []
+            : talk.typists.keys.filter { talk.requested != $0.string }.filter { users[$0]?.status.status != .invisible }
+                .sorted()
     }
 
     // MARK: Events

@@ -14,6 +14,16 @@ extension InMemoryServer {
         var creations: [String: String] = [:]
         var notices: [String: Notices] = [:]
         var devices: [String: Object] = [:]
+        /// The users who ask each user to be a contact, oldest first, and the version of each list.
+        var askings: [String: [Asking]] = [:]
+        var askingVersions: [String: Int64] = [:]
+        /// The pairs of users, the asker first, who have asked: the same again is not shown.
+        var askedPairs: Set<String> = []
+        var reports: [Object] = []
+        var notificationSettings: [String: Object] = [:]
+        /// The kinds of notifications: `kind` and `name`.
+        var kinds: [Object] = []
+        var hasDirectory = false
         var uploads: [Data] = []
         var accounts: [String: Registration] = [:]
         var grants: [Int: Grant] = [:]
@@ -100,6 +110,8 @@ extension InMemoryServer {
         var ownStatus: OwnStatus?
         var ownVisibility = OwnVisibility()
         var ownAccount: Int64?
+        /// The version of the contact requests. An empty list is not sent after `connected`.
+        var askings: Int64 = 0
         /// The versions of the watched users' registers.
         var watched: [UserID: ClientMessage.KnownVersions] = [:]
         /// The version of typing in each observed conversation.

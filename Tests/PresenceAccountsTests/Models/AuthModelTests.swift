@@ -238,7 +238,7 @@ import Testing
 }
 
 /// An app's own account, whose errors are no ``PresenceError``.
-private struct ForeignAccount: AccountRepository {
+struct ForeignAccount: AccountRepository {
     private static let error = CocoaError(.fileNoSuchFile)
     var states: PresenceUpdates<AuthState> { PresenceUpdates(AsyncStream { $0.finish() }) }
     var currentAccount: Account? { nil }

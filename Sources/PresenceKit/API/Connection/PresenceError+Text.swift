@@ -11,8 +11,8 @@ extension PresenceError: LocalizedError {
         case .rateLimited: Sentence.tooFast.text()
         case .unavailable, .internalError: Sentence.serverCannot.text()
         case .unauthorized, .signedOut, .tokenUnavailable, .notSignedIn: Sentence.notSignedIn.text()
-        case .banned: Sentence.banned.text()
-        case .refused: Sentence.refused.text()
+        case .banned: banText
+        case .refused: reason.map { Sentence.refusedFor.text($0.rawValue) } ?? Sentence.refused.text()
         case .forbidden: Sentence.notAllowed.text()
         case .validationFailed: Self.described(field)
         case .notFound: Sentence.notThere.text()
@@ -28,6 +28,13 @@ extension PresenceError: LocalizedError {
         case .storageFailed: Sentence.storageFailed.text()
         default: Sentence.somethingWrong.text()
         }
+    }
+
+    /// The operator's words and the end of a ban, as far as they are known.
+    package var banText: String {
+        guard let reason else { return Sentence.banned.text() }
+        guard let until else { return Sentence.bannedFor.text(reason.rawValue) }
+        return Sentence.bannedUntil.text(Sentence.time(until), reason.rawValue)
     }
 
     public var recoverySuggestion: String? {

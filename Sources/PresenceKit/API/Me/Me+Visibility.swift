@@ -9,6 +9,8 @@ extension Me {
         public var receipts: Audience
         /// The users who find the user by username.
         public var findable: Audience
+        /// The users who may begin a conversation with this user alone: `everyone` or `contacts`. Others send a request.
+        public var conversationsFrom: Audience
         /// The users to whom `contacts` applies, sorted by id.
         public var contacts: [String]
         /// The blocked users, sorted by id. They never see anything of this user.
@@ -17,12 +19,13 @@ extension Me {
         /// Creates a value, for fakes and previews.
         public init(
             presence: Audience, lastSeen: Audience, receipts: Audience = .everyone, findable: Audience = .everyone,
-            contacts: [String] = [], blocked: [String] = []
+            conversationsFrom: Audience = .everyone, contacts: [String] = [], blocked: [String] = []
         ) {
             self.presence = presence
             self.lastSeen = lastSeen
             self.receipts = receipts
             self.findable = findable
+            self.conversationsFrom = conversationsFrom
             self.contacts = contacts
             self.blocked = blocked
         }

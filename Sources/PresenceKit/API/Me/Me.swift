@@ -43,6 +43,8 @@ extension Me {
         public var receipts: Audience
         /// The users who find the user by username.
         public var findable: Audience
+        /// The users who may begin a conversation with this user alone: `everyone` or `contacts`. Others send a request.
+        public var conversationsFrom: Audience
         /// The number of users on the list of contacts.
         public var contactsCount: Int
         /// The number of users that this user blocks.
@@ -51,12 +53,14 @@ extension Me {
         /// Creates settings; the defaults are those of a new user.
         public init(
             presence: Audience = .everyone, lastSeen: Audience = .everyone, receipts: Audience = .everyone,
-            findable: Audience = .everyone, contactsCount: Int = 0, blockedCount: Int = 0
+            findable: Audience = .everyone, conversationsFrom: Audience = .everyone, contactsCount: Int = 0,
+            blockedCount: Int = 0
         ) {
             self.presence = presence
             self.lastSeen = lastSeen
             self.receipts = receipts
             self.findable = findable
+            self.conversationsFrom = conversationsFrom
             self.contactsCount = contactsCount
             self.blockedCount = blockedCount
         }

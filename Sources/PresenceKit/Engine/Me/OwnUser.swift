@@ -28,6 +28,7 @@ struct OwnUser: Sendable {
     /// Choices that the server has not acknowledged.
     var choice = StatusQueue()
     private var visibility = OwnAudiences()
+    var requests = OwnRequests()
     var profile = ProfileQueue()
     private var typing: OwnTyping
     /// Pending storage operations, and writes whose removal failed.
@@ -72,6 +73,7 @@ struct OwnUser: Sendable {
     ) -> [Outgoing] {
         let (uptime, date) = (now.uptime, now.wall)
         isRecalled = false
+        requests.begin()
         account = user
         adoptKept(as: user, at: date)
         if id != user {
@@ -121,6 +123,7 @@ struct OwnUser: Sendable {
         (account, notedOwner) = (nil, nil)
         status = nil
         visibility.forget()
+        requests.forget()
         stamp += 1
         _ = typing.stopAll()
         profile = ProfileQueue()

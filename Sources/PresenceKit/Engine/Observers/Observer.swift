@@ -16,13 +16,14 @@ enum Topic: Hashable, Sendable {
     case connection
     case me
     case ownStatus
+    case contactRequests
     case keptProfile
 
     /// The user, if the topic is about one.
     var user: UserID? {
         switch self {
         case .presence(let user), .profile(let user), .user(let user): user
-        case .roster, .typing, .connection, .me, .ownStatus, .keptProfile: nil
+        case .roster, .typing, .connection, .me, .ownStatus, .contactRequests, .keptProfile: nil
         }
     }
 
@@ -31,7 +32,7 @@ enum Topic: Hashable, Sendable {
         switch self {
         case .presence(let user), .profile(let user), .user(let user): [user]
         case .roster(let users): users.compactMap(UserID.init)
-        case .typing, .connection, .me, .ownStatus, .keptProfile: []
+        case .typing, .connection, .me, .ownStatus, .contactRequests, .keptProfile: []
         }
     }
 

@@ -35,6 +35,7 @@ extension WebFile {
         WebFile("/console/doctor.js", script, asset_console_doctor_js(), []),
         WebFile("/console/outbox.js", script, asset_console_outbox_js(), []),
         WebFile("/console/conversations.js", script, asset_console_conversations_js(), []),
+        WebFile("/console/bans.js", script, asset_console_bans_js(), []),
         WebFile("/console/reports.js", script, asset_console_reports_js(), []),
         WebFile("/console/keys.js", script, asset_console_keys_js(), []),
         WebFile("/console/webhooks.js", script, asset_console_webhooks_js(), []),

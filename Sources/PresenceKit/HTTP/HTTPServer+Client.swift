@@ -1,5 +1,4 @@
 import Foundation
-import PresenceKit
 
 // HTTP requests as the user of a client.
 extension HTTPServer {
@@ -7,7 +6,7 @@ extension HTTPServer {
     ///
     /// - Returns: the response, and the token that was accepted.
     /// - Throws: `PresenceError`, or `CancellationError`.
-    func send(
+    package func send(
         _ request: Request, as user: RequestUser, with token: String,
         progress: (@Sendable (Int) -> Void)? = nil
     ) async throws -> (response: HTTPResponse, token: String) {
@@ -26,15 +25,20 @@ extension HTTPServer {
 }
 
 /// The user who makes HTTP requests.
-struct RequestUser: Sendable {
+package struct RequestUser: Sendable {
     let client: PresenceClient
-    let id: String
-    let number: UserNumber
+    /// `nil` if only the token names the user.
+    package let id: String?
+    package let number: UserNumber
+
+    package init(client: PresenceClient, id: String?, number: UserNumber) {
+        (self.client, self.id, self.number) = (client, id, number)
+    }
 
     /// Returns a token, and checks that it is this user's if it names its user.
     ///
     /// - Throws: `PresenceError`, `signedOut` for another user's; `CancellationError`.
-    func token(insteadOf refused: String? = nil) async throws -> String {
+    package func token(insteadOf refused: String? = nil) async throws -> String {
         let token: String
         do throws(PresenceError) {
             token = try await client.token(of: number, insteadOf: refused)
@@ -42,7 +46,7 @@ struct RequestUser: Sendable {
             throw error.thrown
         }
         try Task.checkCancellation()
-        if let named = PresenceClient.user(of: token), !named.utf8.elementsEqual(id.utf8) {
+        if let id, let named = PresenceClient.user(of: token), !named.utf8.elementsEqual(id.utf8) {
             throw PresenceError.signedOut
         }
         return token
@@ -53,13 +57,14 @@ extension PresenceError {
     /// Converts the error of a request. `outcomeUnknown` is never set, because repeating these requests is harmless.
     fileprivate init(_ failure: HTTPServer.Failure) {
         switch failure {
+        case .unanswered(let failure) where failure.isOfFile: self.init(.storageFailed, failure.message)
         case .unanswered(let failure):
             self.init(failure.wasSent ? .connectionLost : .notConnected, "no answer: \(failure.message)")
         case .refused(let refusal):
             let isNoImage = refusal.reason == "attachment_not_an_image"
             self.init(
                 Self.code(of: refusal), refusal.message, reason: refusal.reason.map(Reason.init(rawValue:)),
-                field: isNoImage ? "file" : refusal.field, retryAfter: refusal.retryAfter)
+                field: isNoImage ? "file" : refusal.field, retryAfter: refusal.retryAfter, until: refusal.until)
         }
     }
 

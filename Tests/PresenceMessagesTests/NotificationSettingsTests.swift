@@ -1,0 +1,183 @@
+import Foundation
+import TestSupport
+import Testing
+
+@testable import PresenceKit
+@testable import PresenceMessages
+@testable import PresenceTesting
+
+/// The settings of notifications, with a server in memory.
+@Suite(.timeLimit(.minutes(1))) struct NotificationSettingsTests {
+    private let server = InMemoryServer()
+    private let night = NotificationSettings.QuietHours(
+        timezone: "Europe/Lisbon", from: .init(23, 15), to: .init(6, 30), days: [1, 2, 3, 4, 5], allowsUrgent: true)
+
+    private func notifications(
+        _ storage: Storage = .memory(), of user: String = "ana"
+    ) -> (client: PresenceClient, PresenceNotifications) {
+        let client = server.client(as: user, storage: storage)
+        return (client, PresenceNotifications(client))
+    }
+
+    private func connected(_ client: PresenceClient) async {
+        client.connect()
+        for await state in client.connectionStates where state.isConnected { return }
+    }
+
+    private func offline(_ client: PresenceClient) async {
+        server.goOffline()
+        for await state in client.connectionStates where !state.isConnected { return }
+    }
+
+    private func stored(_ name: String, of user: String = "ana") -> (any Sendable)? {
+        server.notificationSettings(of: user)[name]
+    }
+
+    @Test func `they are those of all devices`() async throws {
+        let (_, phone) = notifications()
+        let (_, tablet) = notifications()
+        var loop = tablet.settings.makeAsyncIterator()
+        var own = phone.settings.makeAsyncIterator()
+        #expect(await own.next() == NotificationSettings())
+        #expect(await loop.next() == NotificationSettings())
+        let wanted = NotificationSettings(
+            kinds: ["order": .init(push: false)], direct: .none, showsPreview: false, quiet: night, holdsWhileBusy: true
+        )
+        #expect(try await phone.setSettings(wanted))
+        let other = await loop.reaches { $0.quiet != nil }
+        #expect(other?.quiet == night && other?.channels(of: "order") == .init(inbox: true, push: false))
+        #expect(other?.direct == NotificationSettings.Messages.none && other?.groups == .all)
+        #expect(other?.showsPreview == false && other?.holdsWhileBusy == true)
+        #expect(other?.channels(of: "news") == .init())
+        let object = try #require(stored("quiet") as? [String: any Sendable])
+        #expect(object["from"] as? String == "23:15" && object["to"] as? String == "06:30")
+        #expect(object["days"] as? [Int] == [1, 2, 3, 4, 5] && object["allow"] as? [String] == ["urgent"])
+        #expect(try await phone.setSettings(NotificationSettings()))
+        #expect(await loop.reaches { $0.quiet == nil }?.kinds == [:])
+    }
+
+    @Test func `a change without a connection is shown and sent with the next, the newest alone`() async throws {
+        let (client, notifications) = notifications()
+        var loop = notifications.settings.makeAsyncIterator()
+        #expect(await loop.next() != nil)
+        await offline(client)
+        #expect(try await notifications.setSettings(.init(direct: .none)) == false)
+        #expect(try await notifications.setSettings(.init(groups: .none)) == false)
+        let shown = await loop.reaches { $0.groups == .none }
+        #expect(shown?.direct == .all)
+        #expect(try await client.keptWrites(ofKinds: [HeldSettings.kind]).writes.count == 1)
+        server.goOnline()
+        await server.received("PUT /v1/me/notificationSettings")
+        #expect(await loop.reaches { $0.version > 0 }?.groups == NotificationSettings.Messages.none)
+        #expect(server.requests("PUT /v1/me/notificationSettings").count == 1)
+        while try await !client.keptWrites(ofKinds: [HeldSettings.kind]).writes.isEmpty { await Task.yield() }
+    }
+
+    @Test func `a change of an earlier process is sent after the launch, for its user alone`() async throws {
+        let directory = try TemporaryDirectory()
+        do {
+            let (client, notifications) = notifications(try .directory(URL(fileURLWithPath: directory.path)))
+            await connected(client)
+            await offline(client)
+            #expect(try await notifications.setSettings(.init(showsPreview: false)) == false)
+            await client.close()
+        }
+        server.goOnline()
+        do {
+            let (client, _) = notifications(try await OutboxTests.reopened(directory))
+            await server.received("PUT /v1/me/notificationSettings")
+            while stored("preview") as? Bool != false { await Task.yield() }
+            await client.close()
+        }
+        #expect(stored("preview", of: "bob") as? Bool == true)
+    }
+
+    @Test func `what was missed is read with the next connection, and an older answer changes nothing`() async throws {
+        let (client, notifications) = notifications()
+        var loop = notifications.settings.makeAsyncIterator()
+        #expect(await loop.next() != nil)
+        await offline(client)
+        server.change { _ = try? $0.setSettings(["preview": false], of: "ana") }
+        server.goOnline()
+        let newest = await loop.reaches { !$0.showsPreview }
+        server.publish(["type": "ownNotificationSettings", "settings": ["version": 0] as InMemoryServer.Object])
+        server.publish(["type": "ownNotificationSettings", "settings": 3])
+        #expect(try await notifications.setSettings(.init(showsPreview: false, holdsWhileBusy: true)))
+        let next = await loop.reaches { $0.holdsWhileBusy }
+        #expect(next?.showsPreview == false && next?.version ?? 0 > newest?.version ?? 0)
+    }
+
+    @Test func `what the server does not accept is told and dropped`() async throws {
+        let (client, notifications) = notifications()
+        var loop = notifications.settings.makeAsyncIterator()
+        #expect(await loop.next() != nil)
+        for (field, change) in [
+            ("quiet.days", { $0.days = [] }), ("quiet.days", { $0.days = [0] }),
+            ("quiet.from", { $0.from = .init(24) }),
+            ("quiet.timezone", { $0.timezone = "" }), ("quiet.timezone", { $0.timezone = "Europe/Nowhere" }),
+        ] as [(String, (inout NotificationSettings.QuietHours) -> Void)] {
+            var quiet = night
+            change(&quiet)
+            let error = await #expect(throws: PresenceError.self) {
+                try await notifications.setSettings(.init(quiet: quiet))
+            }
+            #expect(error?.code == .validationFailed && error?.field == field)
+        }
+        #expect(try await client.keptWrites(ofKinds: [HeldSettings.kind]).writes.isEmpty)
+        server.fail(
+            "PUT /v1/me/notificationSettings", with: PresenceError(.unavailable, retryAfter: .milliseconds(100)))
+        #expect(try await notifications.setSettings(.init(direct: .none)) == false, "it is tried again")
+        #expect(await loop.reaches { $0.version > 0 }?.direct == NotificationSettings.Messages.none)
+    }
+
+    @Test func `a sign-out forgets them`() async throws {
+        let (client, notifications) = notifications()
+        var loop = notifications.settings.makeAsyncIterator()
+        try await notifications.setSettings(.init(showsPreview: false))
+        await loop.reaches { !$0.showsPreview }
+        await client.signOut()
+        #expect(await loop.reaches { $0.showsPreview } != nil)
+    }
+
+    @Test func `they are coded as the protocol has them`() throws {
+        let json = Data(
+            #"{"messages":{"direct":"mentions"},"quiet":{"timezone":"UTC","from":"00:00","to":"07:05"},"new":1}"#.utf8)
+        let decoded = try JSONDecoder().decode(NotificationSettings.self, from: json)
+        #expect(decoded.direct.rawValue == "mentions" && decoded.groups == .all && decoded.showsPreview)
+        #expect(decoded.quiet?.days == Set(1...7) && decoded.quiet?.to == .init(7, 5))
+        let again = try JSONDecoder().decode(NotificationSettings.self, from: JSONEncoder().encode(decoded))
+        #expect(again == decoded)
+        for time in ["24:00", "7", "07:60", "a:b"] {
+            let wrong = Data(#"{"quiet":{"timezone":"UTC","from":"00:00","to":"\#(time)"}}"#.utf8)
+            #expect(throws: DecodingError.self) { try JSONDecoder().decode(NotificationSettings.self, from: wrong) }
+        }
+    }
+
+    // MARK: On a screen
+
+    @MainActor @Test func `a screen shows the kinds, and makes each change at once`() async throws {
+        server.notificationKinds = [.init("order", name: "Orders"), .init("news", name: "News")]
+        let (client, notifications) = notifications()
+        let model = NotificationSettings.Model(notifications)
+        let run = Task { await model.run() }
+        defer { run.cancel() }
+        await until { model.isLoaded && model.kinds.count == 2 }
+        #expect(model.kinds.map(\.name) == ["Orders", "News"] && model.offersQuietHours && !model.isMissing)
+        await model.set(.init(push: false), of: model.kinds[0])
+        #expect(!model.isQueued && model.errorMessage == nil && !model.channels(of: model.kinds[0]).push)
+        await model.setQuietHours(night)
+        #expect((stored("quiet") as? [String: any Sendable])?["timezone"] as? String == "Europe/Lisbon")
+        var wrong = night
+        wrong.days = []
+        await model.setQuietHours(wrong)
+        #expect(model.errorMessage == "Please choose at least one night." && model.settings.quiet == night)
+        await offline(client)
+        await model.change { $0.showsPreview = false }
+        #expect(model.isQueued && !model.settings.showsPreview && model.errorMessage == nil)
+        server.goOnline()
+        await until { !model.isQueued }
+        #expect(stored("preview") as? Bool == false)
+        server.change { _ = try? $0.setSettings([:], of: "ana") }
+        await until { model.settings.quiet == nil && model.channels(of: model.kinds[0]).push }
+    }
+}
