@@ -98,7 +98,7 @@ async def test_the_page_registers_a_browser_and_the_worker_shows_what_it_gets(ch
     await bob.close()
     async with Line(room.server) as line, chromium:
         page = await chromium.page(line.origin + "/healthz", expected=("Failed to load resource",))
-        # What the page around the sample has, and the browser's part that speaks to its own service.
+        # The page around the sample, and the browser's part that speaks to its own service.
         await page.run(f"""
             globalThis.token = {room.token("bob")!r};
             globalThis.button = document.body.appendChild(document.createElement("button"));

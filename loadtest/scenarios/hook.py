@@ -81,7 +81,7 @@ def asking(stage, url: str) -> dict[str, str]:
             "PRESENCE_HOOKS_BEFORE_MESSAGE_SECRET_FILE": str(secret)}
 
 
-# ---- It is gone ----
+# ---- Without an answer ----
 
 def refused(stage, options, *earlier: dict) -> dict:
     """A flood of messages that are all refused, beside others who change and watch."""
@@ -104,7 +104,6 @@ def refused(stage, options, *earlier: dict) -> dict:
         flood.close()
     machine = neighbours.report()
     failures = [failure for found in (*earlier, before, during) for failure in found.get("failures", [])] + flood.failures
-    # Of a server that cannot keep up, nothing is lost: its clients wait.
     found = flood.report()
     if found["stored"]:
         failures.append(f"{found['stored']:,} messages were stored without a decision")

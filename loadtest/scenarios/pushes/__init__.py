@@ -58,7 +58,7 @@ def pushes(stage, options) -> dict:
     async def measure() -> dict:
         await leave_devices(server, mint, people, service.url if options.sender == "web" else "https://localhost")
         writing = Writing(await begin_conversations(server, mint, writers, people), options.rate, service)
-        # What the coming and going has left for later is over.
+        # Work that the coming and going left for later is over.
         await asyncio.sleep(2)
         used = {name: process.cpu_seconds() for name, process in processes.items()}
         usage, neighbours, began = Usage(server, redis), Neighbours(stage.cpu_seconds), time.monotonic()
