@@ -78,11 +78,12 @@ struct WebPush: PushSender {
         at time: Timestamp, on shard: ShardLogic
     ) async -> DeliveryOutcome? {
         let (subject, body) = (subject, Self.body(message))
+        let signed = keys.authorization(for: place.origin, at: time)
         let prepared: (body: [UInt8], authorization: String)?
         do {
             prepared = try await shard.work(.signatures) {
                 guard let encrypted = try? subscription.encryption?.encrypt(body),
-                    let text = try? key.authorization(for: place.origin, subject: subject, at: time)
+                    let text = try? signed ?? key.authorization(for: place.origin, subject: subject, at: time)
                 else { return nil }
                 return (encrypted, text)
             }
@@ -90,6 +91,7 @@ struct WebPush: PushSender {
             return nil
         }
         guard let prepared, let secret = subscription.secret else { return .refused("a subscription with wrong keys") }
+        if signed == nil { keys.keep(prepared.authorization, of: key, for: place.origin, at: time) }
         var request = OutgoingRequest("POST", subscription.endpoint, body: prepared.body)
         request.headers = [
             ("authorization", prepared.authorization), ("content-encoding", "aes128gcm"),
