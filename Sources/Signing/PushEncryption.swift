@@ -29,9 +29,7 @@ public struct PushEncryption: Sendable {
     /// The message, encrypted with a new key. Takes some 150 µs.
     public func encrypt(_ message: [UInt8]) throws(SigningFailure) -> [UInt8] {
         var generator = SystemRandomNumberGenerator()
-        // Each number is a system call.
-        let numbers: (UInt64, UInt64) = (generator.next(), generator.next())
-        let salt = withUnsafeBytes(of: numbers) { Array($0) }
+        let salt = (0..<Self.saltBytes).map { _ in UInt8.random(in: .min ... .max, using: &generator) }
         return try encrypt(message, with: try PrivateKey(), salt: salt)
     }
 

@@ -119,10 +119,24 @@ struct WebPush: PushSender {
     /// The members that apps get with a push by FCM. At most 3 KiB: titles and texts are cut to 2,400 bytes of JSON
     /// (`PushMessage`), two ids have 512, and the rest has 110.
     static func body(_ message: PushMessage) -> [UInt8] {
-        let rest: [String: Any] = [
-            "seq": message.seq, "title": message.title, "text": message.text, "badge": message.badge,
-        ]
-        return PushService.json(message.subjects.merging(rest) { one, _ in one })
+        var json = Array(#"{"user":"#.utf8)
+        JSONWriter.string(message.user, to: &json)
+        if let notification = message.notification {
+            JSONWriter.raw(#","notification":{"seq":"#, to: &json)
+            JSONWriter.integer(notification.seq, to: &json)
+            JSONWriter.member("id", notification.id, to: &json)
+            JSONWriter.member("kind", notification.kind, to: &json)
+            JSONWriter.member("tag", notification.tag, to: &json)
+            JSONWriter.raw("}", to: &json)
+        } else {
+            JSONWriter.member("conversation", message.conversation, to: &json)
+        }
+        JSONWriter.member("seq", message.seq, to: &json)
+        JSONWriter.member("title", message.title, to: &json)
+        JSONWriter.member("text", message.text, to: &json)
+        JSONWriter.member("badge", message.badge, to: &json)
+        JSONWriter.raw("}", to: &json)
+        return json
     }
 
     /// A newer push of the conversation takes the place of one that waits at the service, which learns nothing of the
