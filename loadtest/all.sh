@@ -36,7 +36,7 @@ run() {
 }
 for scenario in idle connect fanout burst changes; do run "$scenario"; done
 run churn "${churn[@]}"
-for scenario in typing messages spread opening conversations storm slow log workers accounts http million; do run "$scenario"; done
+for scenario in typing messages spread opening conversations pushes hook storm slow log workers accounts http million; do run "$scenario"; done
 run replay "${chat[@]}"
 loadtest/run report --out "$out" || status=1
 exit "$status"

@@ -191,8 +191,6 @@ declare function start(client: PresenceClient, user: string): void;
 declare function showSignIn(): void;
 declare function isInSight(message: string): boolean;
 declare function getToken(messaging: unknown): Promise<string>;
-declare function addEventListener(type: "push", act: (event: { data: { json(): any }; waitUntil(shown: Promise<void>): void }) => void): void;
-declare const registration: ServiceWorkerRegistration, button: HTMLButtonElement;
 declare const messaging: unknown, token: () => Promise<string>;
 """
 """What the page around a sample has."""

@@ -324,12 +324,3 @@ async def test_private_addresses_are_never_called_unless_the_operator_says_so(st
     await metric(room.server, "pushes_given_up_total", len(hosts))
     assert not service.pushes and await API(room.server).metric("presence_push_failures_total") == 0
     assert "forbidden localhost" in room.server.whole_log()
-
-
-async def test_a_push_server_of_ones_own_is_another_host(start, service):
-    """UnifiedPush: an app gives the endpoint of its user's own push server."""
-    room, app = Room(start(service.settings())), Subscriber(service, host="push.localhost")
-    ana, bob = await room.come("ana"), await away(room, "bob", app)
-    await say(ana, (await talk(ana, bob))["id"], "hello")
-    push, = await pushed(service)
-    assert push.json["text"] == "hello" and push.claims["aud"] == f"https://push.localhost:{service.port}"

@@ -26,6 +26,8 @@ def verdicts(results: dict[str, Results]) -> list[tuple[str, list[Verdict]]]:
         ("15. HTTP", http(results)),
         ("16. Logs", log(results)),
         ("17. Jobs off the loop", workers(results)),
+        ("18. Pushes", pushes(results)),
+        ("19. A hook before messages", hook(results)),
     ]
 
 
@@ -252,6 +254,31 @@ def workers(results) -> list[Verdict]:
         Verdict.told("jobs that were refused, with a time to retry (no bound)", found, "jobs.toldWhenToRetry", "jobs"),
     ]
     return [line.at_full_size(found, jobs=10_000) for line in lines]
+
+
+def pushes(results) -> list[Verdict]:
+    found = case(results, "pushes")
+    lines = [
+        Verdict.of_value("from `sent` to the push service's socket p50, at most 500 ms", found, "pushMilliseconds.p50", "ms",
+                         at_most=500),
+        Verdict.of_value("p99, at most 2,000 ms", found, "pushMilliseconds.p99", "ms", at_most=2_000),
+        Verdict.told("server CPU of a message with its push (no bound)", found, "serverCPUMicrosecondsPerPush", "µs"),
+        Verdict.told("Redis CPU (no bound)", found, "redisCPUMicrosecondsPerPush", "µs"),
+    ]
+    return [line.at_full_size(found, rate=1_000) for line in lines]
+
+
+def hook(results) -> list[Verdict]:
+    found = case(results, "hook")
+    lines = [
+        Verdict.of_value("server CPU of a message, more than without, at most 30 µs", found, "more.serverCPUMicroseconds",
+                         "µs", at_most=30),
+        Verdict.told("Redis CPU, more than without (no bound)", found, "more.redisCPUMicroseconds", "µs"),
+        Verdict.of_value("others' change to receipt p99 while messages are refused, at most 20 ms", found,
+                         "during.latency.p99", "ms", at_most=20),
+        Verdict.told("the same before (no bound)", found, "before.latency.p99", "ms"),
+    ]
+    return [line.at_full_size(found, rate=1_000, flood=10_000) for line in lines]
 
 
 def slow(results) -> list[Verdict]:

@@ -1,12 +1,12 @@
 """The scenarios, a module each: its flags, what it runs, and its picture."""
 
 from scenarios import (
-    accounts, burst, changes, churn, connect, conversations, fanout, http, idle, log, messages, million, opening, replay,
-    slow, spread, storm, typing, workers)
+    accounts, burst, changes, churn, connect, conversations, fanout, hook, http, idle, log, messages, million, opening,
+    pushes, replay, slow, spread, storm, typing, workers)
 
 SCENARIOS = {
     scenario.NAME: scenario
     for scenario in (
-        idle, connect, fanout, burst, changes, churn, typing, messages, spread, opening, conversations, storm, slow, log,
-        workers, accounts, http, million, replay)
+        idle, connect, fanout, burst, changes, churn, typing, messages, spread, opening, conversations, pushes, hook, storm, slow,
+        log, workers, accounts, http, million, replay)
 }

@@ -20,6 +20,7 @@ from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from cryptography.hazmat.primitives.serialization import Encoding, PublicFormat
 
 from .certificates import Authority
+from .receiver import complete
 
 SUBJECT = "mailto:operator@example.org"
 
@@ -38,11 +39,11 @@ def point(key):
 
 
 class Subscriber:
-    """A browser: its keys, and its endpoint at a service."""
+    """A browser: its keys, and its endpoint at a service. Those of UnifiedPush may have a query."""
 
-    def __init__(self, service, name=None, host="localhost"):
+    def __init__(self, service, name=None, host="localhost", query=""):
         self.name = name or secrets.token_hex(6)
-        self.endpoint = f"https://{host}:{service.port}/push/{self.name}"
+        self.endpoint = f"https://{host}:{service.port}/push/{self.name}{query}"
         self.key, self.auth = ec.generate_private_key(ec.SECP256R1()), secrets.token_bytes(16)
         service.subscribers[self.name] = self
 
@@ -80,7 +81,7 @@ class WebPush:
     def __init__(self, service, path, headers, body):
         self.path, self.body, self.at = path, body, time.time()
         self.headers = {name.lower(): value for name, value in headers.items()}
-        self.name = path.rpartition("/")[2]
+        self.name = path.rpartition("/")[2].partition("?")[0]
         self.plain = service.subscribers[self.name].decrypt(body)
         self.json = json.loads(self.plain)
 
@@ -107,12 +108,12 @@ class WebPush:
 
 
 class WebPushService:
-    """`answer` is called with each push and returns a status, or a status and headers; `None` ends the connection without an
-    answer. It may block. Faults of calls are in `wrong`."""
+    """`answer` is called with each push and returns a status, or a status and headers, or these and a body; the status `None` ends
+    the connection without an answer. It may block. Faults of calls are in `wrong`."""
 
     def __init__(self, directory):
         authority = Authority(directory)
-        certificate, key = authority.issue("web-push", names="DNS:localhost,DNS:push.localhost,IP:127.0.0.1")
+        certificate, key = authority.issue("web-push", names="DNS:localhost,DNS:push.localhost,DNS:ana.push.localhost,IP:127.0.0.1")
         self.authority = authority.file
         self.subscribers, self.pushes, self.wrong = {}, [], []
         self.answer = lambda push: 201
@@ -129,15 +130,16 @@ class WebPushService:
                 except Exception as fault:
                     service.wrong.append(repr(fault))
                     answer = 500
-                status, headers = answer if isinstance(answer, tuple) else (answer, {})
+                status, headers, content = complete(answer)
                 if status is None:
                     self.close_connection = True
                     return self.connection.close()
                 self.send_response(status)
                 for name, value in headers.items():
                     self.send_header(name, value)
-                self.send_header("Content-Length", "0")
+                self.send_header("Content-Length", str(len(content)))
                 self.end_headers()
+                self.wfile.write(content)
 
             def log_message(self, *arguments):
                 pass

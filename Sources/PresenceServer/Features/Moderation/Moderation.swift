@@ -83,8 +83,7 @@ final class Moderation: Feature {
                     await forget(key)
                     throw isBlocked ? Verdict.refusal(Self.blockedReason) : Verdict.undecided
                 }
-                _ = try await shard.run("SET", key, verdict.stored, "PX", String(verdict.life), changes: true)
-                return try await apply(verdict, key, store)
+                return try await carryOut(verdict, of: draft, key, store)
             case "VERDICT":
                 if let verdict = Verdict(reply[0].string ?? "") { return try await apply(verdict, key, store) }
                 guard shard.clock.now < end else {
@@ -97,6 +96,27 @@ final class Moderation: Feature {
     }
 
     private static let blockedReason = "This text has a word that is not allowed here."
+
+    /// A message that is stored is known by its id from then on, so its verdict is kept only if it could not be stored.
+    private func carryOut(
+        _ verdict: Verdict, of draft: MessageDraft, _ key: String,
+        _ store: (VerdictStep) async throws(Refusal) -> ScriptReply
+    ) async throws(Refusal) -> ScriptReply {
+        let isKept = draft.isEdit || verdict.isRefusal
+        if isKept { try await keep(verdict, key) }
+        do throws(Refusal) {
+            let reply = try await apply(verdict, key, store)
+            if !isKept, reply.word != "OK" { try? await keep(verdict, key) }
+            return reply
+        } catch {
+            if !isKept { try? await keep(verdict, key) }
+            throw error
+        }
+    }
+
+    private func keep(_ verdict: Verdict, _ key: String) async throws(Refusal) {
+        _ = try await shard.run("SET", key, verdict.stored, "PX", String(verdict.life), changes: true)
+    }
 
     private func apply(
         _ verdict: Verdict, _ key: String, _ store: (VerdictStep) async throws(Refusal) -> ScriptReply

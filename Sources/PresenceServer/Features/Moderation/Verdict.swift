@@ -29,10 +29,12 @@ enum Verdict: Sendable, Equatable {
         }
     }
 
-    /// How long it is kept. A message that is allowed is stored soon, and then known by its id.
-    var life: Milliseconds {
-        if case .refuse = self { 600_000 } else { 60_000 }
+    var isRefusal: Bool {
+        if case .refuse = self { true } else { false }
     }
+
+    /// How long it is kept.
+    var life: Milliseconds { isRefusal ? 600_000 : 60_000 }
 
     private static let mostOfReason = 200
 

@@ -12,7 +12,14 @@ final class VAPIDKeys {
     private unowned let shard: ShardLogic
     private let file: VAPIDFile
     /// `nil` before the shard has connected to Redis, and without a usable file.
-    private(set) var current: VAPIDKey?
+    private(set) var current: VAPIDKey? { didSet { authorizations = [:] } }
+    /// By origin of a push service: its header `Authorization`, and when that was signed. Services of browsers are few, but users
+    /// choose them: beyond ``mostKept`` all are signed anew.
+    private var authorizations: [String: (text: String, at: Timestamp)] = [:]
+
+    private static let mostKept = 64
+    /// In ms. A signature is valid for much longer.
+    private static let keptFor: Timestamp = 3_600_000
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -35,6 +42,18 @@ final class VAPIDKeys {
         current = key
         guard shard.place.number == 0 else { return }
         _ = await run("stored", { [file] () throws(StartFailure) in try file.store(key) })
+    }
+
+    /// What was signed for an origin lately; `nil`: it must be signed. A signature takes half as long as all else of a push.
+    func authorization(for origin: String, at time: Timestamp) -> String? {
+        authorizations[origin].flatMap { abs(time - $0.at) < Self.keptFor ? $0.text : nil }
+    }
+
+    /// - Parameter key: Signed it: it may have been replaced meanwhile.
+    func keep(_ authorization: String, of key: VAPIDKey, for origin: String, at time: Timestamp) {
+        guard key.pem == current?.pem else { return }
+        if authorizations.count >= Self.mostKept { authorizations = [:] }
+        authorizations[origin] = (authorization, time)
     }
 
     /// Runs a job with the file; `nil` if it failed.

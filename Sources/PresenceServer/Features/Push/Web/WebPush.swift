@@ -78,11 +78,12 @@ struct WebPush: PushSender {
         at time: Timestamp, on shard: ShardLogic
     ) async -> DeliveryOutcome? {
         let (subject, body) = (subject, Self.body(message))
+        let signed = keys.authorization(for: place.origin, at: time)
         let prepared: (body: [UInt8], authorization: String)?
         do {
             prepared = try await shard.work(.signatures) {
                 guard let encrypted = try? subscription.encryption?.encrypt(body),
-                    let text = try? key.authorization(for: place.origin, subject: subject, at: time)
+                    let text = try? signed ?? key.authorization(for: place.origin, subject: subject, at: time)
                 else { return nil }
                 return (encrypted, text)
             }
@@ -90,6 +91,7 @@ struct WebPush: PushSender {
             return nil
         }
         guard let prepared, let secret = subscription.secret else { return .refused("a subscription with wrong keys") }
+        if signed == nil { keys.keep(prepared.authorization, of: key, for: place.origin, at: time) }
         var request = OutgoingRequest("POST", subscription.endpoint, body: prepared.body)
         request.headers = [
             ("authorization", prepared.authorization), ("content-encoding", "aes128gcm"),
@@ -117,10 +119,24 @@ struct WebPush: PushSender {
     /// The members that apps get with a push by FCM. At most 3 KiB: titles and texts are cut to 2,400 bytes of JSON
     /// (`PushMessage`), two ids have 512, and the rest has 110.
     static func body(_ message: PushMessage) -> [UInt8] {
-        let rest: [String: Any] = [
-            "seq": message.seq, "title": message.title, "text": message.text, "badge": message.badge,
-        ]
-        return PushService.json(message.subjects.merging(rest) { one, _ in one })
+        var json = Array(#"{"user":"#.utf8)
+        JSONWriter.string(message.user, to: &json)
+        if let notification = message.notification {
+            JSONWriter.raw(#","notification":{"seq":"#, to: &json)
+            JSONWriter.integer(notification.seq, to: &json)
+            JSONWriter.member("id", notification.id, to: &json)
+            JSONWriter.member("kind", notification.kind, to: &json)
+            JSONWriter.member("tag", notification.tag, to: &json)
+            JSONWriter.raw("}", to: &json)
+        } else {
+            JSONWriter.member("conversation", message.conversation, to: &json)
+        }
+        JSONWriter.member("seq", message.seq, to: &json)
+        JSONWriter.member("title", message.title, to: &json)
+        JSONWriter.member("text", message.text, to: &json)
+        JSONWriter.member("badge", message.badge, to: &json)
+        JSONWriter.raw("}", to: &json)
+        return json
     }
 
     /// A newer push of the conversation takes the place of one that waits at the service, which learns nothing of the

@@ -63,9 +63,14 @@ struct WebSubscription: Decodable, Sendable, Equatable {
     }
 
     var text: String {
-        // No text has a character that JSON escapes.
-        let object: [String: Any] = ["endpoint": endpoint, "keys": ["auth": keys.auth, "p256dh": keys.p256dh]]
-        return String(decoding: PushService.json(object), as: UTF8.self)
+        var json = Array(#"{"endpoint":"#.utf8)
+        JSONWriter.string(endpoint, to: &json)
+        JSONWriter.raw(#","keys":{"auth":"#, to: &json)
+        JSONWriter.string(keys.auth, to: &json)
+        JSONWriter.raw(#","p256dh":"#, to: &json)
+        JSONWriter.string(keys.p256dh, to: &json)
+        JSONWriter.raw("}}", to: &json)
+        return String(decoding: json, as: UTF8.self)
     }
 
     /// Where it is; `nil` if the record is damaged.
