@@ -53,7 +53,7 @@ extension Accounts {
     ) async throws(Refusal) {
         guard let place = addresses.keys(ofIdentity: digest) else { throw .noStore }
         let claim = try await shard.run("HGET", place.identities(with: digest), digest).string.flatMap {
-            EmailClaim($0)
+            AccountClaim($0)
         }
         guard let user = claim?.user else { return }
         let keys = shard.partitions.keys(of: user)
