@@ -5,20 +5,20 @@ extension Script {
     /// The scripts of a server with all its own features, in a fixed order: stored histories identify scripts by their
     /// position. New scripts are added at the end, and a removed one is replaced by another.
     static let allCases: [Script] = {
-        let scripts: [Script] =
-            [
-                .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .create,
-                .typing,
-                .conversation, .participants, .visibility, .visibility, .join, .renew, .sweep, .fence, .reap,
-            ] + Script.accounts + Usernames.plan.scripts.filter { $0 != .peopleStarting } + [.setPhoto]
-            + Script.conversations.filter { ![.create, .participants, .answerRequest].contains($0) }
-            + Script.messageScripts.filter { !(Script.aging + [.eraseMessages]).contains($0) }
-            + Script.delivery + [.history] + Script.notificationScripts
-            + Script.push.filter { !Script.holding.contains($0) }
-            + [.pushForget, .pushForget]
-            + Script.aging + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
-            + [.peopleStarting, .eraseMessages] + BackendKeys.plan.scripts + ContactRequests.plan.scripts
-            + [.answerRequest] + Script.holding + [.setNotificationSettings]
+        var scripts: [Script] = [
+            .open, .assert, .end, .activity, .status, .lapse, .profile, .renumber, .disconnect, .revoke, .create,
+            .typing,
+            .conversation, .participants, .visibility, .visibility, .join, .renew, .sweep, .fence, .reap,
+        ]
+        scripts += Script.accounts.filter { $0 != .endConsent }
+        scripts += Usernames.plan.scripts.filter { $0 != .peopleStarting } + [.setPhoto]
+        scripts += Script.conversations.filter { ![.create, .participants, .answerRequest].contains($0) }
+        scripts += Script.messageScripts.filter { !(Script.aging + [.eraseMessages]).contains($0) }
+        scripts += Script.delivery + [.history] + Script.notificationScripts
+        scripts += Script.push.filter { !Script.holding.contains($0) } + [.pushForget, .pushForget]
+        scripts += Script.aging + Script.attachments + Banning.plan.scripts + AbuseReports.plan.scripts
+        scripts += [.peopleStarting, .eraseMessages] + BackendKeys.plan.scripts + [.endConsent]
+        scripts += ContactRequests.plan.scripts + [.answerRequest] + Script.holding + [.setNotificationSettings]
         precondition(Set(scripts) == Set(Script.all(of: Features.all)), "a script is missing here")
         return scripts
     }()

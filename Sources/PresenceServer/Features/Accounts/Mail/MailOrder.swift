@@ -61,7 +61,7 @@ extension Accounts {
         guard let addresses, let email = EmailAddress(address) else { return nil }
         let keys = addresses.keys(of: email.text)
         let claim = try await shard.command(["HGET", keys.emails(with: email), email.text])
-        return claim.string.flatMap { EmailClaim($0) }?.user
+        return claim.string.flatMap { AccountClaim($0) }?.user
     }
 
     /// The text of a JSON string.
