@@ -123,10 +123,7 @@ final class Asking {
         case "a":
             return ScriptCall(
                 .acceptAsked, in: keys,
-                [
-                    "asked": asked, "contacts": keys.contacts(other), "blocks": keys.blocks(other),
-                    "user": keys.user(other),
-                ],
+                ["asked": asked, "contacts": keys.contacts(other), "user": keys.user(other)],
                 ["user": other, "other": user, "number": thing.number])
         default:
             return ScriptCall(.forgetAsked, in: keys, ["asked": asked], ["other": user, "number": thing.number])
