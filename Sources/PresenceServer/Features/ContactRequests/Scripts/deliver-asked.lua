@@ -11,7 +11,8 @@ local theirs, own = askedAt(askedKey, 'in:' .. from), askedAt(askedKey, 'out:' .
 local isKnown = theirs and theirs.number >= number -- mutation: late-asking
 if held[1] or isKnown then return { 'OK', '' } end
 if redis.call('SISMEMBER', blocksKey, from) == 1 then return { 'OK', '' } end -- mutation: blocked-asks
-if isWaiting(own) then
+-- An acceptance that is being carried out holds for a later request, too.
+if isWaiting(own) or theirs and theirs.state == 'a' then
     putAsked(askedKey, 'in:' .. from, number, now, 'a')
     redis.call('SADD', unfinishedKey, intent)
     return { 'OK', '1' }
