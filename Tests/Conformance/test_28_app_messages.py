@@ -56,7 +56,7 @@ async def test_two_people_talk_with_receipts_edits_and_deletes(chromium, browser
         await ana.run("[...document.querySelectorAll('li[data-message]')].find((each) => each.querySelector('.text').textContent === 'I was writing').focus()")
         await ana.key("Enter")
         await ana.until(f"!!{ITEM}")
-        assert await ana.value(f"{ITEM}.innerText.trim()") == "Copy", "only the sender deletes"
+        assert await ana.value(f"{ITEM}.innerText.trim()") == "Copy\nReport", "only the sender deletes"
         await ana.key("Escape")
         id = await ana.value("location.hash.split('/')[2]")
         assert [each["text"] for each in await stored(accounts, id)] == ["Hello Bob", "I was writing", "", "News"]

@@ -9,6 +9,7 @@ from support.app import EVERYTHING, REFUSED, checked, enter, fill, press, settin
 from support.line import Line
 from test_28_app_settings import pick
 
+READY = "!!document.querySelector('[name=quiet]')?.getClientRects().length"
 KINDS = [{"kind": "order", "name": "Orders"}, {"kind": "news", "name": "News"}]
 ZONE = "Intl.DateTimeFormat().resolvedOptions().timeZone"
 
@@ -36,7 +37,7 @@ async def saved(page):
 async def opened(chromium, line, person, **size):
     page = await enter(chromium, line, person, expected=REFUSED, **size)
     await settings(page, "Notifications")
-    await page.until("document.querySelector('[name=whileBusy]')?.value === 'push'")
+    await page.until(READY)
     return page
 
 
@@ -73,7 +74,7 @@ async def test_quiet_hours_are_set_with_the_time_zone_of_the_browser_and_ended(c
         page = await enter(chromium, line, person, expected=REFUSED)
         await page.send("Emulation.setTimezoneOverride", timezoneId="Europe/Lisbon")
         await settings(page, "Notifications")
-        await page.until("document.querySelector('[name=whileBusy]')?.value === 'push'")
+        await page.until(READY)
         await tick(page, "quiet")
         assert await page.value("document.querySelector('[name=quietZone]').value") == "Europe/Lisbon"
         await page.run("document.querySelector('[name=quietFrom]').value = '23:15'; document.querySelector('[name=quietTo]').value = '06:30'")

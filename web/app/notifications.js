@@ -83,8 +83,7 @@ const quietOf = (save) => {
   const urgent = box("Urgent notifications come through", { name: "urgent" });
   const done = h("p", { class: "good", role: "status" });
   let isDirty = false;
-  const parts = h("div", { class: "form" }, h("div", { class: "field-row" }, from.node, to.node),
-    h("fieldset", { class: "days" }, h("legend", {}, "Nights that begin on"), ...days.map(({ node }) => node)), timezone.node, zones, here, urgent.node);
+  const parts = h("div", { class: "form" });
   const fit = () => {
     parts.hidden = !isOn.input.checked;
     here.textContent = `Use ${ownZone()}, the time zone of this device`;
@@ -119,6 +118,9 @@ const quietOf = (save) => {
     isDirty = false;
     done.textContent = "Saved";
   }, { more: [done] });
+  // The form has put its fields above its button.
+  parts.append(h("div", { class: "field-row" }, from.node, to.node),
+    h("fieldset", { class: "days" }, h("legend", {}, "Nights that begin on"), ...days.map(({ node }) => node)), timezone.node, zones, here, urgent.node);
   made.prepend(isOn.node, parts);
   made.addEventListener("input", () => {
     isDirty = true;
