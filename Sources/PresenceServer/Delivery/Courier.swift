@@ -38,10 +38,11 @@ final class Courier {
     private static let lease: Milliseconds = 10_000
     private static let pause: Milliseconds = 3_000
     private static let round: Milliseconds = 30_000
-    /// Partitions that are looked at at a time.
-    private static let window = 8
+    /// Partitions that are looked at at a time. A look is four or five answers of Redis, and on a busy server each of these takes
+    /// several ms: with few at a time, an event of 128 partitions would wait for most of a second.
+    private static let window = 32
     /// Entries of one page; a message with its earlier texts may have some 100 KiB, and `push.due` some 40.
-    private static let page = 50
+    private static let page = 16
     private static let mostComplaints = 8
 
     init(_ shard: ShardLogic) { self.shard = shard }

@@ -72,7 +72,7 @@ while count > taken and (count > most or bytes > most * 1024) do
     else
         local value = redis.call('HGET', bodiesKey, id) or ''
         bytes = bytes - #value
-        -- A page of 50 events has at most 20 devices each.
+        -- A page of 16 events has at most 20 devices each.
         if named == '1' and #reply < 2002 then
             reply[#reply + 1] = id
             reply[#reply + 1] = value
