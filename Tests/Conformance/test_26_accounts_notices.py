@@ -116,7 +116,7 @@ async def test_only_the_providers_own_notices_for_this_app_count(accounts, provi
         answer = await tell(accounts, payload)
         refused(answer, 401, "unauthorized", "invalid_credentials", field="payload")
     assert await identities(ana) == ["apple"]
-    # And a notice signs nobody in.
+    # And no notice signs in.
     answer = await accounts.post("/v1/sessions", provider="apple", idToken=notice(provider, subject))
     refused(answer, 401, "unauthorized", "invalid_credentials")
     assert (await accounts.post("/v1/signin/apple/notifications")).status == 400
