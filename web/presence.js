@@ -1551,7 +1551,7 @@ export class PresenceAccount extends EventTarget {
   }
 
   async #enter(path, body) {
-    const tokens = await ask(POST, this.#url + path, { ...body, device: { kind: "web" } });
+    const tokens = await ask(POST, this.#url + path, { ...body, device: { kind: "web", id: deviceID() } });
     // Where the server hides whether an address has an account, a mail has the next step.
     if (!tokens?.user) return null;
     const { refreshToken } = await this.#replace(tokens);

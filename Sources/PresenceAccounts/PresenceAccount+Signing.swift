@@ -101,6 +101,7 @@ extension PresenceAccount {
 
     private func credentials(_ email: String? = nil, _ password: String? = nil) -> [String: JSONMember] {
         var device: [String: JSONMember] = ["kind": .text(self.device.kind.rawValue)]
+        if let id = self.device.id { device["id"] = .text(id) }
         if let name = self.device.name { device["name"] = .text(name) }
         var members: [String: JSONMember] = ["device": .object(device)]
         members["email"] = email.map { .text($0) }

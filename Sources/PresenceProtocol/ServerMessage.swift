@@ -102,7 +102,7 @@ public enum ServerMessage: Hashable, Sendable {
         public var retryAfter: Milliseconds?
         /// The end of a ban; `nil` if it has none.
         public var until: Timestamp?
-        /// What a backend's key lacks for a call over HTTP.
+        /// The scope that a backend's key lacks for a call over HTTP.
         public var scope: String?
         /// Whether the request may have succeeded nevertheless. On the wire only if true.
         public var outcomeUnknown: Bool

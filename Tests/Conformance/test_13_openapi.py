@@ -24,7 +24,7 @@ DOCUMENT = OpenAPI("openapi.yaml")
 ALL = DOCUMENT.operations
 ELSEWHERE = {"accounts", "messages", "notifications", "history", "console", "server", "safety"}
 OPERATIONS = [operation for operation in ALL if not ELSEWHERE & set(operation.node["tags"])]
-"""Other tests check the responses of these tags: test_25, test_26, test_27, test_29 to test_31, test_36 to test_41."""
+"""Other tests check the responses of these tags: test_25, test_26, test_27, test_29 to test_31, test_36 to test_43."""
 DOCUMENTED = [(operation, status) for operation in OPERATIONS for status in operation.responses]
 IN_PLACE = {"/v1/users/{id}": "bob", "/v1/conversations/{id}": "c1"}
 """The users in the examples."""

@@ -102,7 +102,7 @@ async def test_a_key_needs_the_scope_of_a_call_and_no_other(room, keys, operatio
 async def test_no_key_makes_the_other_calls(room, keys, operation):
     answer = await room.api.request(operation.method, place(operation), b"{}", token=keys["all"])
     assert answer.status == 403 and answer.json["code"] == "forbidden" and "scope" not in answer.json, answer
-    # A backend's token goes on working.
+    # A backend's token still works.
     assert (await room.api.request(operation.method, place(operation), b"{}", token=room.backend)).status != 401
 
 

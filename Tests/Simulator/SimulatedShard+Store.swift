@@ -30,16 +30,7 @@ struct SimulatedSubscription {
 
 extension SimulatedShard: Store {
     func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
-        var reply = reply
-        if world.misbehaviour.contains(.remembersKeys), script == .judgeKey {
-            if let earlier = remembered[arguments] { return world.after(0) { reply(.success(earlier)) } }
-            reply = { [weak self, reply] answer in
-                if case .success(let value) = answer, ScriptReply(value).word == "OK" {
-                    self?.remembered[arguments] = value
-                }
-                reply(answer)
-            }
-        }
+        guard var reply = asked(script, arguments, reply) else { return }
         if world.misbehaviour.contains(.takesLossForStopped), script == .typing, arguments[5].isEmpty {
             reply = { [reply] answer in
                 if case .failure(.disconnected) = answer { reply(Self.done) } else { reply(answer) }

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import documentation
 import english
+import mails
 import manifests
 import subjects
 
@@ -271,9 +272,14 @@ def look_at_manifests():
         fault("Package@swift-6.1.swift", difference)
 
 
+def look_at_mails():
+    for place, what in mails.faults(ROOT):
+        fault(place, what)
+
+
 CHECKS = [look_at_imports, look_at_sizes, look_at_pages, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
           look_at_named_tests, look_at_documentation, look_at_english, look_at_subjects, look_at_tasks,
-          look_at_scripts, look_at_manifests]
+          look_at_scripts, look_at_manifests, look_at_mails]
 
 for check in CHECKS:
     check()

@@ -2,7 +2,7 @@ import PresenceProtocol
 import Tokens
 import WebSockets
 
-/// What a call does, in a word of bearer tokens with few rights: `users:read`. Each call for backends has exactly one.
+/// A right that a call needs: `users:read`. Each call for backends has exactly one.
 package struct CallScope: Hashable, Sendable {
     package let name: String
 
@@ -19,12 +19,26 @@ struct BearerKind {
     let look: (String) async throws(Refusal) -> BearerVerdict
 }
 
-/// What a feature finds out about a bearer token.
+/// A feature's verdict about a bearer token.
 package enum BearerVerdict {
     /// It may make the calls of these scopes.
     case valid(Set<CallScope>)
-    /// The sentence tells why, without any part of the token.
+    /// The sentence has the reason, without any part of the token.
     case refused(String)
+}
+
+extension Registry {
+    /// A kind of bearer tokens of backends. `look` runs as a task of the shard, at each call with such a token.
+    ///
+    /// - Parameter prefix: The beginning of these tokens, which no signed token has.
+    package mutating func bearers(
+        prefix: String, look: @escaping (String) async throws(Refusal) -> BearerVerdict
+    ) {
+        precondition(bearerKind(of: prefix) == nil, "two features register the bearers \(prefix)")
+        bearers.append(BearerKind(prefix: prefix, look: look))
+    }
+
+    func bearerKind(of token: String) -> BearerKind? { bearers.first { token.hasPrefix($0.prefix) } }
 }
 
 extension HTTPAPI {

@@ -136,7 +136,7 @@ package struct HTTPRouteEntry {
     /// As registered.
     package let path: String
     package let audience: Route.Audience
-    /// What bearer tokens with few rights need for it; `nil` if none of them suffices.
+    /// The right that a bearer token of a feature needs for it; `nil` if no such token suffices.
     package let scope: CallScope?
     let limits: RouteLimits
     /// Its body is written to a file.

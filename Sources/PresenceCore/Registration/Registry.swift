@@ -12,7 +12,7 @@ package struct Registry {
     private(set) var deadlines: [(DeadlineKey) -> Void] = []
     package private(set) var ownMessages: [(Connection) -> [UInt8]] = []
     package private(set) var routes: [HTTPRouteEntry] = []
-    private var bearers: [BearerKind] = []
+    var bearers: [BearerKind] = []
     private(set) var metrics: [FeatureMetric] = []
     private(set) var topicKinds: [any TopicKind] = []
     private(set) var intents: [String: (Identifier) -> IntentStep] = [:]
@@ -162,7 +162,7 @@ package struct Registry {
     ///     text, which the feature validates.
     ///   - audience: The allowed callers. If no token is needed and the call has no valid one, `call.caller` is
     ///     `anyone`.
-    ///   - scope: What backends' tokens with few rights need. A call for backends has one.
+    ///   - scope: The right that keys of backends need. A call for backends has one.
     ///   - limits: Checked by the request's head, like its token. Bodies are collected in memory, so the longest
     ///     allowed is
     ///   ``RouteLimits/mostCollected``.
@@ -220,18 +220,6 @@ package struct Registry {
         precondition(route.audience != .backends || route.scope != nil, "\(route.method) \(path) has no scope")
         routes.append(route)
     }
-
-    /// A kind of bearer tokens of backends. `look` runs as a task of the shard, at each call with such a token.
-    ///
-    /// - Parameter prefix: The beginning of these tokens, which no signed token has.
-    package mutating func bearers(
-        prefix: String, look: @escaping (String) async throws(Refusal) -> BearerVerdict
-    ) {
-        precondition(bearerKind(of: prefix) == nil, "two features register the bearers \(prefix)")
-        bearers.append(BearerKind(prefix: prefix, look: look))
-    }
-
-    func bearerKind(of token: String) -> BearerKind? { bearers.first { token.hasPrefix($0.prefix) } }
 
     // MARK: Metrics
 

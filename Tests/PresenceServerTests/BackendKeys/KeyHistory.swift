@@ -41,7 +41,7 @@ final class KeyHistory: DrawnHistory {
     /// Keys whose revocation was answered, and digests of secrets that an answered rotation has ended.
     private var revoked: Set<String> = []
     private var ended: Set<String> = []
-    /// Ids of keys that were not revoked when last heard of.
+    /// Ids of keys whose revocation was not answered.
     private var known: [String] = []
     private var calls: [(call: SimulatedCall, heard: (SimulatedCall) -> Void)] = []
     private var names = 0

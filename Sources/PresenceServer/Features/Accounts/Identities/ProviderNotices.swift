@@ -4,12 +4,12 @@ import Redis
 import Tokens
 import WebSockets
 
-/// `POST /v1/signin/{provider}/notifications`: Apple tells that a person has ended the use of an app, or their account there.
+/// `POST /v1/signin/{provider}/notifications`: Apple reports that a person has ended the use of an app, or their account there.
 ///
 /// A notice is a token of the provider, in the member `payload`. It counts once, and only for what was linked before it, so a
 /// repeated one changes nothing. Tokens that are not accepted count against their address, like those of sign-ins.
 extension Accounts {
-    /// What ends an identity; other notices are about the forwarding of mails, which the provider does.
+    /// Notices that end an identity. The others are about the forwarding of mails, which the provider does.
     private static let ending: Set<String> = ["consent-revoked", "account-delete", "account-deleted"]
 
     func receiveNotice(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {

@@ -3,7 +3,7 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// What a waiting mail is to say. Its words are chosen when it is sent, by the recipient's language at that time.
+/// The contents of a waiting mail. Its words are chosen when it is sent, by the recipient's language at that time.
 struct MailOrder: Codable, Sendable, Equatable {
     let kind: MailKind
     /// The account; `nil`: the one that has the mail's address.
@@ -41,7 +41,7 @@ extension Accounts {
         return mail
     }
 
-    /// If Redis does not tell, the mail is in English: one in the wrong language is better than none.
+    /// If Redis cannot be read, the mail is in English: one in the wrong language is better than none.
     private func recipient(of order: MailOrder, at address: String) async -> (language: String?, name: String?) {
         do throws(RedisFailure) {
             guard let user = try await owner(of: order, at: address) else { return (nil, nil) }

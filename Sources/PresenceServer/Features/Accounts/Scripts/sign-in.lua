@@ -3,7 +3,7 @@
 -- keys: user, grants, mail
 -- args: user, compared hash that the password was compared with (hex), stronger one (hex) or '', grant, secret its key (hex), kind,
 --       name (encoded), idle ms after which an unused device is forgotten, most devices, verifiedOnly, device its digest, notice
---       text of a mail that tells of a new device
+--       text of a mail about a new device
 -- replies: OK(account, version) | CHANGED if the password or the account is not what it was | BANNED(until, reason) | FENCED
 local held = redis.call('HMGET', userKey, 'password', 'disabled', 'verified', 'ban')
 if not held[1] or held[1] ~= unhex(compared) or held[2] then return { 'CHANGED' } end

@@ -1,8 +1,8 @@
 -- uses: account-lib
--- Takes an identity away because its provider says that the person has ended it there, unless it was linked afterwards. The account
+-- Takes an identity away because the person has ended it at its provider, unless it was linked afterwards. The account
 -- stays. One that would have no way in left, neither an address nor another identity, keeps it: a later consent opens it again.
 -- keys: unfinished, user, mail
--- args: intent, user, identity, before time of the provider's notice, notice text of a mail that tells of it
+-- args: intent, user, identity, before time of the provider's notice, notice text of a mail about it
 -- replies: OK | NONE if there is nothing to take away | LAST | FENCED
 local lines, number, isLast = {}, nil, redis.call('HEXISTS', userKey, 'email') == 0
 for linked, claimed, name, at, email in eachIdentity(userKey) do

@@ -2,7 +2,7 @@
 -- Signs a device in whose user a provider has identified.
 -- keys: user, grants, mail
 -- args: user, identity, number, grant, secret its key (hex), kind, name (encoded), idle ms after which an unused device is
---       forgotten, most devices, device its digest, notice text of a mail that tells of a new device
+--       forgotten, most devices, device its digest, notice text of a mail about a new device
 -- replies: OK(account, 1 if it has no address) | STALE if the account does not have the identity under this number
 --       | CHANGED if the account is disabled | BANNED(until, reason) | FENCED
 local isHeld = false

@@ -3,8 +3,7 @@
 -- proof may be that of another person's account: the account's password, identities, devices and requests end.
 -- keys: unfinished, user, grants, mail
 -- args: user, address, grant, secret its key (hex), kind, name (encoded), idle ms after which an unused device is forgotten,
---       most devices, identityIntent that gives up identities, device its digest, notice text of a mail that tells of a new
---       device
+--       most devices, identityIntent that gives up identities, device its digest, notice text of a mail about a new device
 -- replies: OK(account, version) | CHANGED if the account is disabled or has another address | BANNED(until, reason) | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'disabled', 'verified', 'ban')
 if held[1] ~= address or held[2] then return { 'CHANGED' } end
