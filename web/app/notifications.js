@@ -128,7 +128,7 @@ const quietOf = (save) => {
     fit();
   });
   const node = h("section", { class: "card" }, h("h2", {}, "Quiet hours"),
-    h("p", { class: "quiet" }, "Nothing is pushed to your devices then. What comes meanwhile is one notification in the end, and everything is in the app at once."), made);
+    h("p", { class: "quiet" }, "Nothing is pushed to your devices then. What comes meanwhile is one notification at the end. In the app, everything is there at once."), made);
   return { node, show: (quiet) => isDirty || put(quiet), get hasChanges() { return isDirty; } };
 };
 
