@@ -186,7 +186,7 @@ local function dropIdentities(key, provider, unfinishedKey, intent)
     local kept, count = {}, 0
     for identity, number, name, linked, email in eachIdentity(key) do
         if provider == '' or name == provider then
-            giveUpIdentity(key, number, identity)
+            giveUpIdentity(key, number, identity) -- mutation: gives-up-identities
             count = count + 1
         else
             kept[#kept + 1] = table.concat({ identity, number, name, linked, email }, ' ')

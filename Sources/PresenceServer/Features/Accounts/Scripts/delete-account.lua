@@ -57,7 +57,7 @@ if releasing then
     redis.call('SADD', unfinishedKey, emailIntent)
 end
 if identities then
-    redis.call('HSET', userKey, 'identityReleasing', identities)
+    redis.call('HSET', userKey, 'identityReleasing', identities) -- mutation: deletion-gives-up-identities
     redis.call('SADD', unfinishedKey, identityIntent)
 end
 if redis.call('EXISTS', inboxKey) == 1 then

@@ -10,7 +10,7 @@ if not mailToken(userKey, 'reset', digest) then return { 'GONE' } end
 redis.call('HSET', userKey, 'password', unhex(password))
 redis.call('HDEL', userKey, 'reset', 'knownDevices')
 dropChange(userKey)
-dropIdentities(userKey, '', unfinishedKey, identityIntent)
+dropIdentities(userKey, '', unfinishedKey, identityIntent) -- mutation: reset-ends-identities
 verifyAddress(user, userKey)
 signOutOthers(user, grantsKey, '')
 redis.call('RPUSH', mailKey, text)

@@ -32,7 +32,7 @@ else
     if password ~= '-' then redis.call('HSET', userKey, 'password', unhex(password)) end
     redis.call('HDEL', userKey, 'guest', 'upgrade') -- mutation: no-guest-any-more
     redis.call('ZREM', guestsKey, user)
-    if isProved == '1' then
+    if isProved == '1' then -- mutation: upgrade-is-proved
         redis.call('HSET', userKey, 'verified', '1')
     else
         pending = now + tonumber(lifetime)

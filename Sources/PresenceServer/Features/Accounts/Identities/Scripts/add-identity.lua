@@ -13,7 +13,7 @@ if tonumber(limit) <= now then
     return { 'OVER' }
 end
 putIdentity(userKey, identity, number, provider, email)
-redis.call('HDEL', userKey, 'identityWanted', 'guest')
+redis.call('HDEL', userKey, 'identityWanted', 'guest') -- mutation: identified-is-no-guest
 redis.call('ZREM', guestsKey, user)
 accountChanged(user, userKey)
 if text ~= '' then redis.call('RPUSH', mailKey, text) end

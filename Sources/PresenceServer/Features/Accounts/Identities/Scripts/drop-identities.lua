@@ -11,7 +11,7 @@ for _, _, name in eachIdentity(userKey) do
     if name == provider then isThere = true else isLast = false end
 end
 if not isThere then return { 'MISSING' } end
-if isLast then return { 'LAST' } end
+if isLast then return { 'LAST' } end -- mutation: last-way-in-stays
 dropIdentities(userKey, provider, unfinishedKey, intent)
 accountChanged(user, userKey)
 return { 'OK' }

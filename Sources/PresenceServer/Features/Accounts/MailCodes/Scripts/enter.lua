@@ -10,10 +10,10 @@ if held[1] ~= address or held[2] then return { 'CHANGED' } end
 local ban = banned(held[4])
 if ban then return ban end
 if not held[3] then
-    redis.call('HDEL', userKey, 'password', 'reset', 'knownDevices')
+    redis.call('HDEL', userKey, 'password', 'reset', 'knownDevices') -- mutation: proof-ends-password
     dropChange(userKey)
-    dropIdentities(userKey, '', unfinishedKey, identityIntent)
-    signOutOthers(user, grantsKey, '')
+    dropIdentities(userKey, '', unfinishedKey, identityIntent) -- mutation: proof-ends-identities
+    signOutOthers(user, grantsKey, '') -- mutation: proof-ends-devices
     verifyAddress(user, userKey)
 end
 signIn(user, grantsKey, grant, secret, kind, name, tonumber(idle), tonumber(most))
