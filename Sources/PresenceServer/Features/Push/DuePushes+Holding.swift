@@ -21,7 +21,7 @@ extension DuePushes {
         init(_ reply: ScriptReply, of user: UserID) {
             settings = NotificationSettings(stored: reply[0].string ?? "")
             (isBusy, isMore, now) = (reply[1].int == 1, reply[2].int == 1, reply[3].int ?? 0)
-            places = stride(from: 4, to: reply.count - 2, by: 2).compactMap { at in
+            places = stride(from: 4, to: reply.count - 1, by: 2).compactMap { at in
                 guard let name = reply[at].string, let record = reply[at + 1].string,
                     let place = PushPlace(user: user.string, conversation: name)
                 else { return nil }

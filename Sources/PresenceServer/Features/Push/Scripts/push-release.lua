@@ -28,7 +28,8 @@ local others = {}
 for _, place in ipairs(heldPlaces(pushedKey)) do
     if not listed[place] then others[#others + 1] = place end
 end
-if #others > 0 and isMore == '0' then return again(now) end
+-- One that has been held since it was read.
+if #others > 0 and isMore ~= '1' then return again(now + 1000) end
 local isDeleted = redis.call('HEXISTS', userKey, 'deletedAt') == 1
 local devices, names = newestDevices(devicesKey, grantsKey, userKey, tonumber(idle), platforms)
 local function settle(place, fate)
