@@ -24,8 +24,9 @@ final class Courier {
     private var leadsUntil: Milliseconds = 0
     private var nextRound: Milliseconds = 0
     private var isAsking = false
-    /// Partitions that may have events.
-    private var wanted: Set<Int> = []
+    /// Partitions that may have events, each once, in the order in which they are looked at: while all have events all the time,
+    /// none is left out.
+    private var wanted: [Int] = []
     private var busy: Set<Int> = []
     /// Partitions of which something could not be taken, each with the newest entry that all queues have: later ones are taken all
     /// the same. With the next renewal of the lease they are looked at from their first entry.
@@ -153,13 +154,17 @@ final class Courier {
     // MARK: Taking
 
     func scan(_ partition: Int) {
-        wanted.insert(partition)
+        want(partition)
         work()
     }
 
+    private func want(_ partition: Int) {
+        if !wanted.contains(partition) { wanted.append(partition) }
+    }
+
     private func work() {
-        while isCourier, busy.count < Self.window, let partition = wanted.first(where: { !busy.contains($0) }) {
-            wanted.remove(partition)
+        while isCourier, busy.count < Self.window, let place = wanted.firstIndex(where: { !busy.contains($0) }) {
+            let partition = wanted.remove(at: place)
             busy.insert(partition)
             shard.tasks.run { [self, shard] in
                 await take(from: partition, on: shard)
@@ -192,7 +197,7 @@ final class Courier {
                 let ids = entries.compactMap { $0.array?.first?.string }.filter { !staying.contains($0) }
                 if !ids.isEmpty { _ = try await shard.command(["XDEL", key] + ids) }
             }
-            if entries.count == Self.page { wanted.insert(partition) }
+            if entries.count == Self.page { want(partition) }
         } catch {
             missed[partition] = before
             complain(of: partition, error)
