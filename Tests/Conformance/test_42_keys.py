@@ -20,7 +20,7 @@ from support.server import run
 from test_30_console import ask, console
 
 DOCUMENT = OpenAPI("openapi.yaml")
-SETTINGS = ON | {"console.enabled": True, "history.enabled": True, "accounts.directory": True, "accounts.guests.enabled": True}
+SETTINGS = ON | {"console.enabled": True, "history.enabled": True, "accounts.directory": True, "attachments.enabled": True}
 SCOPES = ["users:read", "users:write", "conversations:read", "conversations:write", "notifications:write", "moderation:read",
           "moderation:write", "exports:read"]
 FORM = re.compile(r"presence_key_[0-9a-f]{16}_[0-9a-f]{64}")
@@ -229,7 +229,7 @@ async def test_guesses_are_charged_to_their_address(start):
 
 async def test_without_the_store_no_key_acts(start):
     redis = start.redis()
-    room = Room(start({"commandTimeout": 500, "staleAfter": 500}, redis=redis))
+    room = Room(start({"commandTimeout": "500ms", "staleAfter": "500ms"}, redis=redis))
     key = make(room, "users:read", "notifications:write", name="shop")
     assert await status(room, key) == 200
     redis.stop()

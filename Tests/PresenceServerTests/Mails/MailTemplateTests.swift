@@ -100,6 +100,16 @@ import Testing
         }
     }
 
+    @Test func `no line is too long for mail servers`() {
+        var mail = Mail(id: "1-a", to: EmailAddress("ana@example.org")!, subject: "Hello", text: "one\n")
+        for count in [998, 999] {
+            mail.text = String(repeating: "x", count: count) + "\n"
+            let message = String(decoding: mail.message(from: "Ann <ann@b.org>", at: 1_763_712_000_000), as: UTF8.self)
+            #expect(message.components(separatedBy: "\r\n").allSatisfy { $0.utf8.count <= 998 })
+            #expect(message.contains("Content-Transfer-Encoding: \(count == 998 ? "8bit" : "quoted-printable")\r\n"))
+        }
+    }
+
     @Test func `a header beyond ASCII is read back`() {
         for text in ["Grüße", "plain", String(repeating: "日本", count: 60), "a =?x"] {
             let header = EncodedWords.header(text)

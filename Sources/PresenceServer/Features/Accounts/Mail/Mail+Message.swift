@@ -3,7 +3,7 @@ import PresenceProtocol
 
 extension Mail {
     /// The mail in the form of RFC 5322, with lines that end in CR LF. Its text is sent unencoded, so that no encoding breaks a
-    /// link. With HTML it has both forms (RFC 2046, 5.1.4), the better one last; lines of HTML may be long, so that one is encoded.
+    /// link, unless a line is too long. With HTML it has both forms (RFC 2046, 5.1.4), the better one last; lines of HTML may be long, so that one is encoded.
     ///
     /// - Parameters:
     ///   - sender: The value of the header `From`.
@@ -19,8 +19,12 @@ extension Mail {
             "Date: \(formatter.string(from: Date(timeIntervalSince1970: Double(date) / 1_000)))",
             "Message-ID: <\(id)@\(domain)>", "Auto-Submitted: auto-generated", "MIME-Version: 1.0",
         ]
+        // Names of users may make a line too long for mail servers (RFC 5321, 4.5.3.1.6).
+        let isShort = text.split(separator: "\n").allSatisfy { $0.utf8.count <= Self.longestLine }
         let plain = [
-            "Content-Type: text/plain; charset=utf-8", "Content-Transfer-Encoding: 8bit", "", Self.lines(text),
+            "Content-Type: text/plain; charset=utf-8",
+            "Content-Transfer-Encoding: \(isShort ? "8bit" : "quoted-printable")", "",
+            isShort ? Self.lines(text) : QuotedPrintable.encoded(text),
         ]
         guard let html else { return Self.joined(head + plain) }
         // The id has random letters, so no text has this line.
@@ -33,6 +37,8 @@ extension Mail {
                     "--\(boundary)--", "",
                 ])
     }
+
+    private static let longestLine = 998
 
     private static func lines(_ text: String) -> String {
         text.split(separator: "\n", omittingEmptySubsequences: false).joined(separator: "\r\n")
