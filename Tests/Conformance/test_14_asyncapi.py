@@ -262,7 +262,7 @@ async def people_hide(room):
 
 
 async def people_ask(room):
-    ana, bob = await room.come("ana"), await room.come("bob")
+    ana, bob = await room.come("fay"), await room.come("gus")
     await ana.did("updateProfile", changes={"displayName": "Ana"})
     await bob.did("setVisibility", conversations={"from": "contacts"})
     await bob.hear("ownVisibility", conversations={"from": "contacts"})
