@@ -122,6 +122,7 @@ async def played(room, redis):
         await settings_of_notifications_change(room)
         await replies_are_split(room)
         await people_hide(room)
+        await people_ask(room)
         await somebody_signs_up(room)
         await tokens_run_out(room)
         await mistakes_are_made(room)
@@ -270,6 +271,20 @@ async def people_hide(room):
     await bob.did("unblock", users=[ana.user])
 
 
+async def people_ask(room):
+    ana, bob = await room.come("fay"), await room.come("gus")
+    await ana.did("updateProfile", changes={"displayName": "Ana"})
+    await bob.did("setVisibility", conversations={"from": "contacts"})
+    await bob.hear("ownVisibility", conversations={"from": "contacts"})
+    assert (await bob.did("getVisibility"))["conversations"] == {"from": "contacts"}
+    made = (await talk(ana, bob))["id"]
+    assert (await info(bob, made))["request"] is True
+    await ana.did("requestContact", user=bob.user, text="We met in Lyon")
+    await bob.hear("contactRequests", requests=lambda requests: [each["displayName"] for each in requests] == ["Ana"])
+    await bob.did("answerContact", user=ana.user, accept=True)
+    await bob.hear("contactRequests", requests=[])
+
+
 async def somebody_signs_up(room):
     ana = await Accounts(room.server).sign_up(username="ana." + room.suffix)
     client = await room.come("ana", token=ana.access)
@@ -342,11 +357,19 @@ WRONG = [
     ("bad_request", {"type": "removeContacts", "users": {}}),
     ("bad_request", {"type": "block", "users": "bob"}),
     ("bad_request", {"type": "unblock", "users": [1]}),
+    ("bad_request", {"type": "setVisibility", "conversations": {"from": 1}}),
+    ("bad_request", {"type": "requestContact"}),
+    ("bad_request", {"type": "requestContact", "user": 1}),
+    ("bad_request", {"type": "answerContact", "user": "bob"}),
+    ("bad_request", {"type": "answerContact", "user": "bob", "accept": "yes"}),
     ("validation_failed", {"type": "setVisibility", "visibility": {"lastSeen": "friends"}}),
     ("validation_failed", {"type": "addContacts", "users": ["a b"]}),
     ("validation_failed", {"type": "removeContacts", "users": [""]}),
     ("validation_failed", {"type": "block", "users": ["x" * 129]}),
     ("validation_failed", {"type": "unblock", "users": ["a b"]}),
+    ("validation_failed", {"type": "setVisibility", "conversations": {"from": "nobody"}}),
+    ("validation_failed", {"type": "requestContact", "user": "a b"}),
+    ("validation_failed", {"type": "requestContact", "user": "bob", "text": "x" * 1025}),
     ("validation_failed", {"type": "get", "users": ["a b"]}),
     ("validation_failed", {"type": "get", "users": ["x" * 129]}),
     ("validation_failed", {"type": "subscribe", "conversations": [""]}),

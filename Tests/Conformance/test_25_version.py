@@ -33,7 +33,7 @@ async def test_a_server_describes_what_it_has(server):
     found = await described(server)
     version = (await room.api.request("GET", "/metrics")).body.split('presence_build_info{version="')[1].split('"')[0]
     assert found["version"] == version
-    assert found["features"] == ["typing", "messages", "notifications", "reports"]
+    assert found["features"] == ["typing", "messages", "notifications", "contactRequests", "reports"]
     assert found["signIn"] == {"password": False} and found["push"] == {"platforms": []}
     ana = await room.come("ana")
     assert found["limits"] == ana.connected["limits"]
@@ -58,7 +58,7 @@ async def test_limits_are_those_of_the_configuration(start):
 
 async def test_features_that_are_switched_off_are_not_described(start):
     found = await described(start({"disabledFeatures": ["typing", "messages", "attachments"], "attachments.enabled": True}))
-    assert found["features"] == ["notifications", "reports"] and "attachmentBytes" not in found["limits"]
+    assert found["features"] == ["notifications", "contactRequests", "reports"] and "attachmentBytes" not in found["limits"]
 
 
 async def test_an_address_may_not_ask_too_often(start):

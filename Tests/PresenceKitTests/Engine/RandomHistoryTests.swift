@@ -163,7 +163,7 @@ private struct History {
             guard let roster = bench.engine.nextRoster(loop) else { return }
             // Only the named users are updated, because an app may redraw only those.
             for user in roster.changed { loops[loop]!.shown[UserID(user)!] = roster[user] }
-        case .typing, .connection, .me, .ownStatus, .keptProfile: break
+        case .typing, .connection, .me, .ownStatus, .contactRequests, .keptProfile: break
         }
     }
 

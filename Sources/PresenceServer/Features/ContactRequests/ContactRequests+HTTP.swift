@@ -5,21 +5,20 @@ import WebSockets
 /// Backends' calls about requests between users.
 extension ContactRequests {
     func registerRoutes(in registry: inout Registry) {
-        let path = "/v1/users/{id}/contactRequests"
         registry.route(
-            "GET", path, scope: .usersRead,
+            "GET", "/v1/users/{id}/contactRequests", scope: .usersRead,
             answer: { [unowned self] (call) async throws(Refusal) in
                 .json(200, Array("{".utf8) + (try await open(to: call.ids[0])).member() + Array("}".utf8))
             })
         registry.route(
-            "POST", path, scope: .usersWrite, limits: RouteLimits(bodyBytes: 4_096),
+            "POST", "/v1/users/{id}/contactRequests", scope: .usersWrite, limits: RouteLimits(bodyBytes: 4_096),
             answer: { [unowned self] (call) async throws(Refusal) in
                 let ask = try Self.decoded(call) { (body) throws(DecodingFailure) in try ContactAsk(body) }
                 try await self.ask(ask, of: call.ids[0], by: nil)
                 return .done
             })
         registry.route(
-            "PUT", path + "/{id}", scope: .usersWrite, limits: RouteLimits(bodyBytes: 4_096),
+            "PUT", "/v1/users/{id}/contactRequests/{id}", scope: .usersWrite, limits: RouteLimits(bodyBytes: 4_096),
             answer: { [unowned self] (call) async throws(Refusal) in
                 let asker = call.ids[1]
                 let answer = try Self.decoded(call) { (body) throws(DecodingFailure) in
