@@ -41,12 +41,12 @@ import Testing
         #expect(await own.next() == NotificationSettings())
         #expect(await loop.next() == NotificationSettings())
         let wanted = NotificationSettings(
-            kinds: ["order": .init(push: false)], direct: .none, showsPreview: false, quiet: night, holdsWhileBusy: true
+            kinds: ["order": .init(push: false)], direct: .off, showsPreview: false, quiet: night, holdsWhileBusy: true
         )
         #expect(try await phone.setSettings(wanted))
         let other = await loop.reaches { $0.quiet != nil }
         #expect(other?.quiet == night && other?.channels(of: "order") == .init(inbox: true, push: false))
-        #expect(other?.direct == NotificationSettings.Messages.none && other?.groups == .all)
+        #expect(other?.direct == .off && other?.groups == .all)
         #expect(other?.showsPreview == false && other?.holdsWhileBusy == true)
         #expect(other?.channels(of: "news") == .init())
         let object = try #require(stored("quiet") as? [String: any Sendable])
@@ -61,14 +61,14 @@ import Testing
         var loop = notifications.settings.makeAsyncIterator()
         #expect(await loop.next() != nil)
         await offline(client)
-        #expect(try await notifications.setSettings(.init(direct: .none)) == false)
-        #expect(try await notifications.setSettings(.init(groups: .none)) == false)
-        let shown = await loop.reaches { $0.groups == .none }
+        #expect(try await notifications.setSettings(.init(direct: .off)) == false)
+        #expect(try await notifications.setSettings(.init(groups: .off)) == false)
+        let shown = await loop.reaches { $0.groups == .off }
         #expect(shown?.direct == .all)
         #expect(try await client.keptWrites(ofKinds: [HeldSettings.kind]).writes.count == 1)
         server.goOnline()
         await server.received("PUT /v1/me/notificationSettings")
-        #expect(await loop.reaches { $0.version > 0 }?.groups == NotificationSettings.Messages.none)
+        #expect(await loop.reaches { $0.version > 0 }?.groups == .off)
         #expect(server.requests("PUT /v1/me/notificationSettings").count == 1)
         while try await !client.keptWrites(ofKinds: [HeldSettings.kind]).writes.isEmpty { await Task.yield() }
     }
@@ -84,10 +84,12 @@ import Testing
         }
         server.goOnline()
         do {
-            let (client, _) = notifications(try await OutboxTests.reopened(directory))
+            let (client, notifications) = notifications(try await OutboxTests.reopened(directory))
+            client.connect()
             await server.received("PUT /v1/me/notificationSettings")
             while stored("preview") as? Bool != false { await Task.yield() }
             await client.close()
+            withExtendedLifetime(notifications) {}
         }
         #expect(stored("preview", of: "bob") as? Bool == true)
     }
@@ -126,8 +128,8 @@ import Testing
         #expect(try await client.keptWrites(ofKinds: [HeldSettings.kind]).writes.isEmpty)
         server.fail(
             "PUT /v1/me/notificationSettings", with: PresenceError(.unavailable, retryAfter: .milliseconds(100)))
-        #expect(try await notifications.setSettings(.init(direct: .none)) == false, "it is tried again")
-        #expect(await loop.reaches { $0.version > 0 }?.direct == NotificationSettings.Messages.none)
+        #expect(try await notifications.setSettings(.init(direct: .off)) == false, "it is tried again")
+        #expect(await loop.reaches { $0.version > 0 }?.direct == .off)
     }
 
     @Test func `a sign-out forgets them`() async throws {

@@ -20,25 +20,32 @@ export const removePerson = async ({ client }, user, name) => {
 /** Follows the own lists, of contacts and of those who are blocked: whichever device changes them. */
 export const followLists = ({ client }, signal, show) => {
   let counted;
-  let isRead = false;
+  /** The connection since which they are known. */
+  let isReadOf;
   const read = async () => {
     const lists = await client.request("getVisibility").catch(() => undefined);
     if (signal.aborted) return;
-    isRead = !!lists;
     if (lists) show(lists);
+    else isReadOf = undefined;
   };
   const follow = async () => {
     for await (const { contacts, blocks } of client.me({ signal })) {
+      const isFirst = counted === undefined;
       if (`${contacts} ${blocks}` === counted) continue;
       counted = `${contacts} ${blocks}`;
+      if (!isFirst) read();
+    }
+  };
+  // The server does not repeat changes that were missed without a connection.
+  const again = async () => {
+    for await (const { state, since } of client.connections({ signal })) {
+      if (state !== "live" || isReadOf === since) continue;
+      isReadOf = since;
       read();
     }
   };
-  const retry = async () => {
-    for await (const { state } of client.connections({ signal })) if (state === "live" && !isRead) read();
-  };
   follow();
-  retry();
+  again();
 };
 
 /** Blocks a person after a question, and gives whether they are blocked. */

@@ -21,7 +21,7 @@ public struct NotificationSettings: Hashable, Sendable {
         /// Every message, by the rules of pushes.
         public static let all = Self(rawValue: "all")
         /// None.
-        public static let none = Self(rawValue: "none")
+        public static let off = Self(rawValue: "none")
     }
 
     /// A time of a day.
