@@ -146,7 +146,8 @@ final class PersonalData: Feature {
             }
         }
         if let settings = shard.feature(NotificationSettingsRequests.self) {
-            try await lines.add("notificationSettings", try await settings.settings(of: user))
+            let found = try await settings.settings(of: user)
+            if found.areSet { try await lines.add("notificationSettings", found.json) }
         }
         try await writePast(of: user, to: lines)
     }
