@@ -60,7 +60,6 @@ public actor Server {
         LibraryErrors.log(to: logger)
         let location = try configuration.redis.location(redis)
         TimeZones.load()
-        Zones.load()
         try configuration.validateListening()
         let identity = try configuration.tls.identity()
         if let identity { logExpiry(of: identity, isNew: false) }
