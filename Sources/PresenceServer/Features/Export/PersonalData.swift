@@ -154,7 +154,8 @@ final class PersonalData: Feature {
             for line in try await requests.exported(of: user) { try await lines.add("contactRequest", line) }
         }
         if let settings = shard.feature(NotificationSettingsRequests.self) {
-            try await lines.add("notificationSettings", try await settings.settings(of: user))
+            let found = try await settings.settings(of: user)
+            if found.areSet { try await lines.add("notificationSettings", found.json) }
         }
         try await writePast(of: user, to: lines)
     }

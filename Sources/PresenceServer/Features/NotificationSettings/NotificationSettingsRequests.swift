@@ -42,7 +42,7 @@ final class NotificationSettingsRequests: Feature {
         registry.route(
             "GET", "/v1/me/notificationSettings", for: .users,
             answer: { [unowned self] (call) async throws(Refusal) in
-                .json(200, try await settings(of: try call.owner()))
+                .json(200, try await settings(of: try call.owner()).json)
             })
         registry.route(
             "PUT", "/v1/me/notificationSettings", for: .users, limits: RouteLimits(bodyBytes: 32_768),
@@ -51,12 +51,12 @@ final class NotificationSettingsRequests: Feature {
 
     func sessionEnded(_ session: Session) { own.ended(session) }
 
-    /// The object that clients get.
-    func settings(of user: UserID) async throws(Refusal) -> [UInt8] {
+    /// The object that clients get, and whether the user has set anything.
+    func settings(of user: UserID) async throws(Refusal) -> (json: [UInt8], areSet: Bool) {
         let key = shard.partitions.keys(of: user).user(user)
         let held = try await shard.run("HMGET", key, "notify", "notifyVersion").array ?? []
-        return NotificationSettings.object(
-            stored: held.first?.string ?? "", version: held.last?.string.flatMap { Int64($0) } ?? 0)
+        let version = held.last?.string.flatMap { Int64($0) } ?? 0
+        return (NotificationSettings.object(stored: held.first?.string ?? "", version: version), version > 0)
     }
 
     private func set(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {

@@ -13,8 +13,10 @@ final class Zones {
     /// The largest files have some 4 KiB.
     private static let mostBytes = 1_048_576
 
-    /// Whether this system has tz data. Read at the first use: at the start, with ``TimeZones``.
+    /// Whether this system has tz data. Read at the first use: `load()`, at the start.
     static let exist = rules(of: "Europe/Berlin") != nil
+
+    static func load() { _ = exist }
 
     init(_ shard: ShardLogic) { self.shard = shard }
 

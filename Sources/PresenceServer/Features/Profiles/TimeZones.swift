@@ -28,6 +28,9 @@ enum TimeZones {
         return names
     }
 
-    static func load() { _ = names }
+    static func load() {
+        _ = names
+        Zones.load()
+    }
     static func has(_ name: String) -> Bool { names.contains(name) }
 }
