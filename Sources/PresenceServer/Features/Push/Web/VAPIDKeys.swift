@@ -44,7 +44,7 @@ final class VAPIDKeys {
         _ = await run("stored", { [file] () throws(StartFailure) in try file.store(key) })
     }
 
-    /// What was signed for an origin lately; `nil`: it must be signed. A signature takes half as long as all else of a push.
+    /// What was signed for an origin lately; `nil`: it must be signed.
     func authorization(for origin: String, at time: Timestamp) -> String? {
         authorizations[origin].flatMap { abs(time - $0.at) < Self.keptFor ? $0.text : nil }
     }
