@@ -112,7 +112,7 @@ async def test_calls_within_scopes_act_and_others_do_not(room, keys):
     told = {"users": [bob.user], "id": "n-1", "kind": "order", "title": "Ready"}
     for key, wanted in ((keys["users:read"], 403), (keys["notifications:write"], 202)):
         assert await status(room, key, "POST", "/v1/notifications", told) == wanted
-    changes = {"changes": {"displayName": "By a key"}}
+    changes = {"displayName": "By a key"}
     assert await status(room, keys["users:read"], "PATCH", f"/v1/users/{bob.user}/profile", changes) == 403
     assert (await room.api.request("GET", f"/v1/users/{bob.user}", token=keys["users:read"])).json["profile"] is None
     assert await status(room, keys["users:write"], "PATCH", f"/v1/users/{bob.user}/profile", changes) == 200
@@ -248,7 +248,7 @@ async def test_without_the_store_no_key_acts(start):
 async def test_a_key_that_is_revoked_while_a_body_is_on_its_way_does_not_act(start):
     room = Room(start({}))
     key = make(room, "users:write", name="slow")
-    body = b'{"changes":{"displayName":"Late"}}'
+    body = b'{"displayName":"Late"}'
     raw = await RawSocket(room.server).dial()
     head = f"PATCH /v1/users/bob/profile HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n"
     raw.writer.write(head.encode() + body[:5])
