@@ -190,7 +190,7 @@ async def test_a_sign_in_from_a_new_device_is_mailed_once(start):
     assert (await accounts.post("/v1/sessions", email=ana.email, mailCode=code, device={"kind": "tablet"})).status == 200
     await eventually(lambda: len(device_mails(accounts, ana)) == 2, "the mail")
     # A wrong password is no sign-in.
-    assert (await accounts.sign_in(ana.email, "wrong password", device={"kind": "watch"})).status == 401
+    assert (await accounts.sign_in(ana.email, "wrong password", device={"kind": "bot"})).status == 401
     assert await settled(accounts, ana) == 2
 
 
