@@ -18,7 +18,7 @@ from support.patience import PATIENCE, eventually
 from support.raw import RawSocket
 from support.redis import Redis
 from support.room import Room
-from support.server import Server
+from support.server import Server, run
 
 DOCUMENT = OpenAPI("openapi.yaml")
 ALL = DOCUMENT.operations
@@ -501,6 +501,9 @@ async def tell_the_story(stage):
     await eventually(lambda: has_status(stage, "cy", "offline"), "cy gone")
     for id in ("bob", "cy", "zed"):
         await stage.ask(read, id=id)
+    place = ("--data-dir", stage.server.directory, "--redis", stage.redis.url)
+    key = run("key", "create", "--name", "reader", "--scopes", "users:read", *place).stdout.strip()
+    await stage.ask(change, {"displayName": "Bob"}, token=key)
     for operation in OPERATIONS:
         if operation.needs_token and operation.name not in ("getUser", "disconnect", "revokeTokens"):
             await succeeding(stage, operation)

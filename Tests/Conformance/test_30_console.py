@@ -615,7 +615,7 @@ async def test_the_keyboard_reaches_everything(chromium, room):
         page = await console(chromium, room)
         await page.run("document.querySelector('header a').focus()")
         reached = []
-        names = ["Overview", "People", "Conversations", "Reports", "Live trace", "Webhooks", "Outbox", "Limits", "Doctor", "Playground", "Sign out"]
+        names = ["Overview", "People", "Conversations", "Reports", "Live trace", "Webhooks", "Outbox", "Keys", "Limits", "Doctor", "Playground", "Sign out"]
         for _ in range(len(names) + 1):
             reached.append(await page.value("document.activeElement.textContent"))
             if len(reached) <= len(names):

@@ -90,11 +90,12 @@ async def test_a_key_needs_the_scope_of_a_call_and_no_other(room, keys, operatio
     for other in SCOPES:
         answer = await room.api.request(operation.method, place(operation), body, token=keys[other])
         if other != scope:
-            assert answer.status == 403 and answer.json["code"] == "forbidden" and answer.json["scope"] == scope, answer
+            assert answer.status == 403 and set(answer.json) == {"type", "code", "message", "scope"}, answer
+            assert answer.json["code"] == "forbidden" and answer.json["scope"] == scope, answer
         else:
             assert answer.status in operation.responses and answer.status not in (401, 403), answer
             assert answer.status < 500, answer
-        DOCUMENT.check(operation.method, answer, operation.responses[answer.status], str(operation))
+            DOCUMENT.check(operation.method, answer, operation.responses[answer.status], str(operation))
     assert (await room.api.request(operation.method, place(operation), body, token=keys["all"])).status not in (401, 403)
 
 
@@ -108,10 +109,10 @@ async def test_no_key_makes_the_other_calls(room, keys, operation):
 
 async def test_calls_within_scopes_act_and_others_do_not(room, keys):
     bob = await room.come("bob")
-    told = {"users": [bob.user], "kind": "order", "title": "Ready"}
+    told = {"users": [bob.user], "id": "n-1", "kind": "order", "title": "Ready"}
     for key, wanted in ((keys["users:read"], 403), (keys["notifications:write"], 202)):
         assert await status(room, key, "POST", "/v1/notifications", told) == wanted
-    changes = {"changes": {"displayName": "By a key"}}
+    changes = {"displayName": "By a key"}
     assert await status(room, keys["users:read"], "PATCH", f"/v1/users/{bob.user}/profile", changes) == 403
     assert (await room.api.request("GET", f"/v1/users/{bob.user}", token=keys["users:read"])).json["profile"] is None
     assert await status(room, keys["users:write"], "PATCH", f"/v1/users/{bob.user}/profile", changes) == 200
@@ -233,7 +234,7 @@ async def test_without_the_store_no_key_acts(start):
     key = make(room, "users:read", "notifications:write", name="shop")
     assert await status(room, key) == 200
     redis.stop()
-    answer = await room.api.request("POST", "/v1/notifications", {"users": ["bob"], "kind": "k", "title": "t"}, token=key)
+    answer = await room.api.request("POST", "/v1/notifications", {"users": ["bob"], "id": "n-1", "kind": "k", "title": "t"}, token=key)
     assert answer.status == 503 and answer.json["code"] == "unavailable", answer
     assert await status(room, key) == 503
     redis.go_on()
@@ -247,7 +248,7 @@ async def test_without_the_store_no_key_acts(start):
 async def test_a_key_that_is_revoked_while_a_body_is_on_its_way_does_not_act(start):
     room = Room(start({}))
     key = make(room, "users:write", name="slow")
-    body = b'{"changes":{"displayName":"Late"}}'
+    body = b'{"displayName":"Late"}'
     raw = await RawSocket(room.server).dial()
     head = f"PATCH /v1/users/bob/profile HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {key}\r\nContent-Length: {len(body)}\r\n\r\n"
     raw.writer.write(head.encode() + body[:5])
@@ -309,22 +310,23 @@ async def test_a_malformed_request_makes_no_key(room, keys, body, code, field):
 
 async def test_the_console_has_a_page_of_keys(start, chromium):
     room = Room(start(SETTINGS))
-    page = await console(chromium, room, "#/keys")
-    await title(page, "Keys")
-    await shows(page, "No backend has a key.")
-    await fill(page, "name", "shop")
-    await page.run("document.querySelector('input[value=\"users:read\"]').click()")
-    await press(page, "Make the key")
-    await shows(page, "Copy it now.")
-    key = await page.value("document.querySelector('pre code').textContent")
-    assert FORM.fullmatch(key) and await status(room, key) == 200
-    await press(page, "New secret")
-    await shows(page, "has another secret")
-    await eventually_other(page, key)
-    await page.run("window.confirm = () => true")
-    await press(page, "Revoke")
-    await shows(page, "shop is revoked.")
-    assert await status(room, key) == 401
+    async with chromium:
+        page = await console(chromium, room, "#/keys")
+        await title(page, "Keys")
+        await shows(page, "No backend has a key.")
+        await fill(page, "name", "shop")
+        await page.run("document.querySelector('input[value=\"users:read\"]').click()")
+        await press(page, "Make the key")
+        await shows(page, "Copy it now.")
+        key = await page.value("document.querySelector('pre code').textContent")
+        assert FORM.fullmatch(key) and await status(room, key) == 200
+        await press(page, "New secret")
+        await shows(page, "has another secret")
+        await eventually_other(page, key)
+        await page.run("window.confirm = () => true")
+        await press(page, "Revoke")
+        await shows(page, "shop is revoked.")
+        assert await status(room, key) == 401
 
 
 async def eventually_other(page, key):

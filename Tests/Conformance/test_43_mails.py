@@ -21,6 +21,10 @@ def read(mail):
     return email.message_from_bytes(mail.encode(), policy=email.policy.default)
 
 
+def content(part):
+    return part.get_content().replace("\r\n", "\n")
+
+
 async def mail_with(accounts, address, subject):
     def found():
         return [each for each in map(read, accounts.mails(address)) if each["Subject"] == subject]
@@ -43,11 +47,11 @@ async def test_mails_are_in_the_language_of_the_account(start):
     ana = await accounts.sign_up(preferredLanguage="de-AT")
     assert (await ana.me())["account"]["preferredLanguage"] == "de-AT"
     mail = await mail_with(accounts, ana.email, "Bitte bestätige deine E-Mail-Adresse")
-    token = re.search(r"/verify#token=([A-Za-z0-9_-]+)", mail.get_content()).group(1)
+    token = re.search(r"/verify#token=([A-Za-z0-9_-]+)", content(mail)).group(1)
     assert (await accounts.post("/v1/emails/verify", token=token)).status == 204
     # Those whose account is found by the address, too.
     await accounts.post("/v1/signin/mail", email=ana.email)
-    assert re.search(r"\n {4}\d{6}\n", (await mail_with(accounts, ana.email, "Dein Code zum Anmelden")).get_content())
+    assert re.search(r"\n {4}\d{6}\n", content((await mail_with(accounts, ana.email, "Dein Code zum Anmelden"))))
     # The language at the time of the mail counts.
     assert (await ana.call("PATCH", "/v1/me", {"changes": {"preferredLanguage": "fr"}})).status == 200
     await accounts.post("/v1/passwords/forgot", email=ana.email)
@@ -56,7 +60,7 @@ async def test_mails_are_in_the_language_of_the_account(start):
     await mail_with(accounts, bob.email, "Confirm your email address")
 
 
-@pytest.mark.parametrize("language", ["", "german", "de_AT", 5, "x" * 200])
+@pytest.mark.parametrize("language", ["", "d", "de_AT", 5, "x" * 200])
 async def test_a_sign_up_refuses_what_is_no_language(start, language):
     accounts = Accounts(start(ON))
     answer = await accounts.post("/v1/accounts", email=accounts.address(), password=PASSWORD, preferredLanguage=language)
@@ -83,11 +87,11 @@ async def test_names_of_users_are_values_in_both_forms_and_in_the_subject(start,
     assert mail.get_content_type() == "multipart/alternative" and "Bcc" not in mail
     plain, html = list(mail.iter_parts())
     assert plain.get_content_type() == "text/plain" and html.get_content_type() == "text/html"
-    assert plain.get_content().startswith(f"For {name} at {ana.email}:\n")
-    text = html.get_content()
+    assert content(plain).startswith(f"For {name} at {ana.email}:\n")
+    text = content(html)
     safe = "&lt;b x=&quot;1&quot; y=&#39;2&#39;&gt;&amp; {{link}}"
     assert f"<p title='{safe}'>Für {safe}</p>" in text and "<b" not in text
-    links = [re.search(r"/verify#token=([A-Za-z0-9_-]+)", part.get_content()).group(1) for part in (plain, html)]
+    links = [re.search(r"/verify#token=([A-Za-z0-9_-]+)", content(part)).group(1) for part in (plain, html)]
     assert links[0] == links[1]
     assert (await accounts.post("/v1/emails/verify", token=links[1])).status == 204
     # `presenced mail` reads it back.
@@ -177,7 +181,7 @@ async def test_a_sign_in_from_a_new_device_is_mailed_once(start):
     for _ in range(3):
         assert (await accounts.sign_in(ana.email, device=laptop)).status == 200
     mail, = await eventually(lambda: device_mails(accounts, ana), "the mail")
-    assert re.search(r"\n {4}<Laptop>ä, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", mail.get_content()), mail.get_content()
+    assert re.search(r"\n {4}<Laptop>ä, \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\n", content(mail)), content(mail)
     # By code, too; and with another name it is the same device.
     code = await new_code(accounts, ana)
     assert (await accounts.post("/v1/sessions", email=ana.email, mailCode=code, device=laptop | {"name": "x"})).status == 200
@@ -186,7 +190,7 @@ async def test_a_sign_in_from_a_new_device_is_mailed_once(start):
     assert (await accounts.post("/v1/sessions", email=ana.email, mailCode=code, device={"kind": "tablet"})).status == 200
     await eventually(lambda: len(device_mails(accounts, ana)) == 2, "the mail")
     # A wrong password is no sign-in.
-    assert (await accounts.sign_in(ana.email, "wrong password", device={"kind": "watch"})).status == 401
+    assert (await accounts.sign_in(ana.email, "wrong password", device={"kind": "bot"})).status == 401
     assert await settled(accounts, ana) == 2
 
 

@@ -152,7 +152,7 @@ final class KeyHistory: DrawnHistory {
 
     private func request(_ key: BackendKey, to shard: SimulatedShard) -> SimulatedCall {
         SimulatedCall(
-            "PATCH", "/v1/users/ana/profile", ["changes": ["displayName": "n\(draw(0...9_999))"]], token: key.text,
+            "PATCH", "/v1/users/ana/profile", ["displayName": "n\(draw(0...9_999))"], token: key.text,
             to: shard)
     }
 

@@ -63,7 +63,9 @@ extension Accounts {
                 ["unfinished": keys.unfinished, "user": keys.user(user), "mail": keys.mail],
                 [
                     "intent": IdentityChange.member(of: user), "user": user, "identity": digest,
-                    "before": notice.issuedAt, "notice": MailText.identityRemoved(by: provider.name, of: user, self),
+                    // `iat` counts whole seconds.
+                    "before": notice.issuedAt + 999,
+                    "notice": MailText.identityRemoved(by: provider.name, of: user, self),
                 ]))
         guard reply.word == "OK" else { return }
         mail.deliver(keys)
