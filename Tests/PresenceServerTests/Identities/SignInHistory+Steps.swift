@@ -8,9 +8,10 @@ import PresenceProtocol
 /// The actions of people. Each knows their own passwords, identities and mails, and uses only those; any address can be written down.
 extension SignInHistory {
     func step() throws {
+        if !plans.isEmpty, draw(0...1) == 0 { return try plans.removeFirst()() }
         let person = pick(Self.people)
         let device = devices.filter { $0.person.name == person.name }.suffix(4).randomElement(using: &choice)
-        switch draw(0...33) {
+        switch draw(0...37) {
         case 0:
             enter(person, ["email": someAddress(of: person), "password": pick(person.passwords)], at: "/v1/accounts")
         case 1, 2: enter(person, ["guest": true], at: "/v1/accounts")
@@ -18,7 +19,7 @@ extension SignInHistory {
         case 7: enter(person, ["email": someAddress(of: person), "password": pick(person.passwords)])
         case 8: ask("POST", "/v1/signin/mail", ["email": someAddress(of: person)])
         case 9...11: useCode(of: person)
-        case 12, 13: if let device { upgrade(device) }
+        case 12, 13: if let device { upgrade(device, to: someAddress(of: device.person)) }
         case 14, 15: if let device { ask("POST", "/v1/me/identities", try token(of: person), token: device.access) }
         case 16:
             if let device { ask("DELETE", "/v1/me/identities/\(pick(["test", "other"]))", token: device.access) }
@@ -31,6 +32,7 @@ extension SignInHistory {
         case 30: if let device { refresh(device) }
         case 31: if let device { changePassword(device) }
         case 32: administer()
+        case 33...36 where plans.isEmpty: takeAddress(person)
         // Guests become due.
         default: if draw(0...2) == 0 { world.redisEpoch += Self.keep / 2 }
         }
@@ -88,8 +90,26 @@ extension SignInHistory {
 
     // MARK: Signed in
 
-    private func upgrade(_ device: Device) {
-        let body = ["email": someAddress(of: device.person), "password": pick(device.person.passwords)]
+    /// An account with an identity gets the address of another person, who then proves it. The account's maker tries to stay.
+    private func takeAddress(_ person: Person) {
+        let owner = pick(Self.people.filter { $0.name != person.name })
+        let address = pick(owner.addresses)
+        plans = [
+            { [unowned self] in enter(person, try providers[0].body(person.name)) },
+            { [unowned self] in if let device = newestDevice(of: person) { upgrade(device, to: address) } },
+            { [unowned self] in
+                ask("POST", "/v1/passwords/forgot", ["email": address])
+                ask("POST", "/v1/signin/mail", ["email": address])
+            },
+            { [unowned self] in if draw(0...1) == 0 { reset(owner) } else { useCode(of: owner) } },
+            { [unowned self] in if let device = newestDevice(of: person) { look(device) } },
+        ]
+    }
+
+    private func newestDevice(of person: Person) -> Device? { devices.last { $0.person.name == person.name } }
+
+    private func upgrade(_ device: Device, to address: String) {
+        let body = ["email": address, "password": pick(device.person.passwords)]
         ask("POST", "/v1/me/upgrade", body, token: device.access) { [unowned self] call in
             guard call.status == 200 else { return }
             count("upgrades")

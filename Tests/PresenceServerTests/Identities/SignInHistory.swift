@@ -56,6 +56,8 @@ final class SignInHistory: DrawnHistory {
     private var places = 0
     var devices: [Device] = []
     var past = SignInPast()
+    /// Actions that belong together; other steps come between them.
+    var plans: [() throws -> Void] = []
     /// The account that a script changes, as it is before.
     var before: StoredAccount?
     /// The person who knows a password, by its hash.

@@ -5,7 +5,7 @@
 --       name (encoded), device its digest
 -- replies: OK(account, version) | TAKEN(claim) if the identity is claimed by another: "USER NUMBER" | FENCED
 local taken = redis.call('HGET', identitiesKey, identity)
-if taken then return { 'TAKEN', taken } end -- mutation: identity-is-taken
+if taken then return { 'TAKEN', taken } end
 local number = int(nextVersion(false, floorKey))
 redis.call('HSET', identitiesKey, identity, user .. ' ' .. number)
 redis.call('HSET', userKey, 'identityNumber', number)
