@@ -93,21 +93,21 @@ final class ContactHistory: DrawnHistory {
         let client = clients[draw(0...clients.count - 1)]
         let other = Self.names.filter { $0 != client.user }[draw(0...2)]
         switch draw(0...31) {
-        case 0...8: ask(client, "requestContact", #""user":"\(other)","text":"\(draw(0...9))""#)
-        case 9...14: ask(client, "answerContact", #""user":"\(other)","accept":\(draw(0...1) > 0)"#)
+        case 0...8: ask(client, "requestContact", #""user":"\#(other)","text":"\#(draw(0...9))""#)
+        case 9...14: ask(client, "answerContact", #""user":"\#(other)","accept":\#(draw(0...1) > 0)"#)
         case 15:
-            ask(client, "block", #""users":["\(other)"]"#)
+            ask(client, "block", #""users":["\#(other)"]"#)
             // Withdraws what the user has asked, and lets them ask again.
-            if draw(0...2) > 0 { ask(client, "unblock", #""users":["\(other)"]"#) }
-        case 16: ask(client, "unblock", #""users":["\(other)"]"#)
+            if draw(0...2) > 0 { ask(client, "unblock", #""users":["\#(other)"]"#) }
+        case 16: ask(client, "unblock", #""users":["\#(other)"]"#)
         case 17:
             let audience = ["everyone", "everyone", "contacts", "nobody"][draw(0...3)]
-            ask(client, "setVisibility", #""visibility":{"findable":"\(audience)"}"#)
+            ask(client, "setVisibility", #""visibility":{"findable":"\#(audience)"}"#)
         case 18, 19:
             let audience = ["everyone", "contacts", "contacts"][draw(0...2)]
-            ask(client, "setVisibility", #""conversations":{"from":"\(audience)"}"#)
-        case 20...22: ask(client, "createConversation", #""participants":["\(other)"]"#)
-        case 23...25: talk(client, "send") { #","message":{"id":"m\($0)","text":"Hi"}"# }
+            ask(client, "setVisibility", #""conversations":{"from":"\#(audience)"}"#)
+        case 20...22: ask(client, "createConversation", #""participants":["\#(other)"]"#)
+        case 23...25: talk(client, "send") { #","message":{"id":"m\#($0)","text":"Hi"}"# }
         case 26, 27: talk(client, "mark") { _ in #","read":9,"delivered":9"# }
         case 28, 29: talk(client, "typing") { _ in #","typing":true"# }
         case 30: client.lost()
