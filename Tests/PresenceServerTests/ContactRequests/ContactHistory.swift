@@ -20,6 +20,8 @@ final class ContactHistory: DrawnHistory {
     private var random: SplitMix64
     private let pause: Milliseconds
     private let trouble: Int
+    /// In half of the histories few users ask, so that more of them stay strangers.
+    private let isTalkative: Bool
     var isQuiet = false
     var fault: HistoryFault?
     var clients: [SimulatedClient] = []
@@ -49,6 +51,7 @@ final class ContactHistory: DrawnHistory {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 91)
         pause = Milliseconds.random(in: 100...3_000, using: &random)
         trouble = [0, 3, 8, 15].randomElement(using: &random)!
+        isTalkative = Bool.random(using: &random)
         self.redis = redis
         world = try World(shards: 3, seed: seed, redis: redis) {
             $0.redis.interests = seed.isMultiple(of: 2)
@@ -77,6 +80,9 @@ final class ContactHistory: DrawnHistory {
             client.onMessage = { [unowned self, unowned client] in received($0, by: client) }
             clients.append(try client.connect(to: world.shards[place % 3]))
         }
+        for client in clients where isTalkative {
+            ask(client, "setVisibility", #""conversations":{"from":"contacts"}"#)
+        }
         for _ in 0..<130 {
             step()
             // Usually so short that much is under way.
@@ -92,14 +98,14 @@ final class ContactHistory: DrawnHistory {
         }
         let client = clients[draw(0...clients.count - 1)]
         let other = Self.names.filter { $0 != client.user }[draw(0...2)]
-        switch draw(0...31) {
+        switch isTalkative && draw(0...3) > 0 ? draw(18...30) : draw(0...31) {
         case 0...8: ask(client, "requestContact", #""user":"\#(other)","text":"\#(draw(0...9))""#)
         case 9...14: ask(client, "answerContact", #""user":"\#(other)","accept":\#(draw(0...1) > 0)"#)
         case 15:
             ask(client, "block", #""users":["\#(other)"]"#)
             // Withdraws what the user has asked, and lets them ask again.
             if draw(0...2) > 0 { ask(client, "unblock", #""users":["\#(other)"]"#) }
-        case 16: ask(client, "unblock", #""users":["\#(other)"]"#)
+        case 16: insist()
         case 17:
             let audience = ["everyone", "everyone", "contacts", "nobody"][draw(0...3)]
             ask(client, "setVisibility", #""visibility":{"findable":"\#(audience)"}"#)
@@ -113,6 +119,14 @@ final class ContactHistory: DrawnHistory {
         case 30: client.lost()
         default: if draw(0...3) == 0 { closeAccount() }
         }
+    }
+
+    /// A user who was refused withdraws the request and asks again.
+    private func insist() {
+        let pair = refused.sorted().randomElement(using: &random)?.split(separator: " ") ?? []
+        guard let client = clients.first(where: { pair.last == $0.user[...] && $0.isConnected }) else { return }
+        for type in ["block", "unblock"] { ask(client, type, #""users":["\#(pair[0])"]"#) }
+        ask(client, "requestContact", #""user":"\#(pair[0])""#)
     }
 
     private func ask(_ client: SimulatedClient, _ type: String, _ members: String) {
