@@ -40,6 +40,8 @@ final class ContactHistory: DrawnHistory {
     private var refused: Set<String> = []
     var everBlocked: Set<String> = []
     var accepted: Set<String> = []
+    /// "USER ASKER NUMBER" for each request that was shown.
+    private var shown: Set<String> = []
     /// Users who admit only contacts to conversations.
     private var areClosed: Set<String> = []
     /// The users whose answers conversations wait for.
@@ -213,6 +215,8 @@ final class ContactHistory: DrawnHistory {
     /// The asker's request has reached the user: it is shown only if it may be.
     private func judgeDelivery(of asker: String, to user: String, number: String) throws {
         guard try state(of: "in:" + asker, of: user) == "o" else { return }
+        // A repeated delivery changes nothing, and the user may hide since.
+        guard shown.insert("\(user) \(asker) \(number)").inserted else { return }
         count("shown")
         let (user, keys) = (UserID(user)!, keys(of: UserID(user)!))
         func has(_ list: String) throws -> Bool { try redis.ask(["SISMEMBER", list, asker]).get().int == 1 }
