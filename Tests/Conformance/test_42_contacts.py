@@ -1,12 +1,14 @@
 """Contact requests, and conversations that strangers begin."""
 
 import asyncio
+import subprocess
 
 import pytest
 
 from support.accounts import ON, PASSWORD, Accounts, CheckedAPI, together
 from support.patience import A_MOMENT, eventually
 from support.room import Room
+from support.server import BINARY
 from support.talks import follow, group, info, listed, marks, say, sees, talk
 
 SETTINGS = {"requests_per_second": 0, "user_requests_per_second": 0, "linger": 1_000}
@@ -507,3 +509,22 @@ async def test_two_servers_agree_and_a_late_list_is_read_after_a_break(start):
     await bob.did("answerContact", user=ana.user, accept=True)
     await asked_by(bob)
     await are_contacts(ana, bob)
+
+
+async def test_the_doctor_knows_what_requests_leave(start):
+    redis = start.redis()
+    server = start(SETTINGS, redis=redis)
+    room = Room(server)
+    ana, bob, cy = await people(room, "ana", "bob", "cy")
+    await ana.did("requestContact", user=bob.user)
+    await cy.did("requestContact", user=bob.user)
+    await asked_by(bob, ana, cy)
+    await bob.did("answerContact", user=ana.user, accept=True)
+    await bob.did("setVisibility", conversations={"from": "contacts"})
+    await talk(cy, bob)
+    made = await asyncio.to_thread(
+        subprocess.run, [BINARY, "doctor", "--json", "--redis", redis.url, "--config",
+                         server.command[server.command.index("--config") + 1]], capture_output=True, text=True, timeout=60)
+    assert made.returncode == 0, made
+    for key, value in values(redis).items():
+        assert int(redis.command("PTTL", key)) > 0, f"{key} has no end"

@@ -16,7 +16,7 @@ extension ContactHistory {
         try world.run(until: "all are live", within: 120_000) { [self] in
             world.shards.allSatisfy { $0.logic.link.isLive }
         }
-        if isClosing, !isGone { closeAccount() }
+        if isClosing || draw(0...1) == 0, !isGone { closeAccount() }
         try world.run(for: 30_000)
         for client in clients where !client.isConnected && !(isGone && client.user == "dee") {
             try client.connect(to: world.shards[draw(0...2)])

@@ -20,6 +20,8 @@ final class ContactHistory: DrawnHistory {
     private var random: SplitMix64
     private let pause: Milliseconds
     private let trouble: Int
+    /// In half of the histories few users ask, so that more of them stay strangers.
+    private let isTalkative: Bool
     var isQuiet = false
     var fault: HistoryFault?
     var clients: [SimulatedClient] = []
@@ -38,16 +40,20 @@ final class ContactHistory: DrawnHistory {
     private var refused: Set<String> = []
     var everBlocked: Set<String> = []
     var accepted: Set<String> = []
+    /// "USER ASKER NUMBER" for each request that was shown.
+    private var shown: Set<String> = []
     /// Users who admit only contacts to conversations.
     private var areClosed: Set<String> = []
     /// The users whose answers conversations wait for.
     private var asked: [String: String] = [:]
-    private var talks: Set<String> = []
+    /// The members of direct conversations.
+    private var talks: [String: Set<String>] = [:]
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
         random = SplitMix64(seed &* 0x9E37_79B9 &+ 91)
         pause = Milliseconds.random(in: 100...3_000, using: &random)
         trouble = [0, 3, 8, 15].randomElement(using: &random)!
+        isTalkative = Bool.random(using: &random)
         self.redis = redis
         world = try World(shards: 3, seed: seed, redis: redis) {
             $0.redis.interests = seed.isMultiple(of: 2)
@@ -76,7 +82,10 @@ final class ContactHistory: DrawnHistory {
             client.onMessage = { [unowned self, unowned client] in received($0, by: client) }
             clients.append(try client.connect(to: world.shards[place % 3]))
         }
-        for _ in 0..<90 {
+        for client in clients where isTalkative {
+            ask(client, "setVisibility", #""conversations":{"from":"contacts"}"#)
+        }
+        for _ in 0..<130 {
             step()
             // Usually so short that much is under way.
             try world.run(for: Milliseconds(draw(0...3) == 0 ? draw(0...1_500) : draw(0...8)))
@@ -91,26 +100,35 @@ final class ContactHistory: DrawnHistory {
         }
         let client = clients[draw(0...clients.count - 1)]
         let other = Self.names.filter { $0 != client.user }[draw(0...2)]
-        switch draw(0...23) {
-        case 0...6: ask(client, "requestContact", #""user":"\#(other)","text":"\#(draw(0...9))""#)
-        case 7...10: ask(client, "answerContact", #""user":"\#(other)","accept":\#(draw(0...2) > 0)"#)
-        case 11: ask(client, "block", #""users":["\#(other)"]"#)
-        case 12: ask(client, "unblock", #""users":["\#(other)"]"#)
-        case 13:
-            ask(
-                client, "setVisibility",
-                #""visibility":{"findable":"\#(["everyone", "contacts", "nobody"][draw(0...2)])"}"#)
-        case 14, 15:
-            ask(
-                client, "setVisibility",
-                #""conversations":{"from":"\#(["everyone", "contacts", "contacts"][draw(0...2)])"}"#)
-        case 16...18: ask(client, "createConversation", #""participants":["\#(other)"]"#)
-        case 19: talk(client, "send") { #","message":{"id":"m\#($0)","text":"Hi"}"# }
-        case 20: talk(client, "mark") { _ in #","read":9,"delivered":9"# }
-        case 21: talk(client, "typing") { _ in #","typing":true"# }
-        case 22: client.lost()
+        switch isTalkative && draw(0...3) > 0 ? draw(18...30) : draw(0...31) {
+        case 0...8: ask(client, "requestContact", #""user":"\#(other)","text":"\#(draw(0...9))""#)
+        case 9...14: ask(client, "answerContact", #""user":"\#(other)","accept":\#(draw(0...1) > 0)"#)
+        case 15:
+            ask(client, "block", #""users":["\#(other)"]"#)
+            // Withdraws what the user has asked, and lets them ask again.
+            if draw(0...2) > 0 { ask(client, "unblock", #""users":["\#(other)"]"#) }
+        case 16: insist()
+        case 17:
+            let audience = ["everyone", "everyone", "contacts", "nobody"][draw(0...3)]
+            ask(client, "setVisibility", #""visibility":{"findable":"\#(audience)"}"#)
+        case 18, 19:
+            let audience = ["everyone", "contacts", "contacts"][draw(0...2)]
+            ask(client, "setVisibility", #""conversations":{"from":"\#(audience)"}"#)
+        case 20...22: ask(client, "createConversation", #""participants":["\#(other)"]"#)
+        case 23...25: talk(client, "send") { #","message":{"id":"m\#($0)","text":"Hi"}"# }
+        case 26, 27: talk(client, "mark") { _ in #","read":9,"delivered":9"# }
+        case 28, 29: talk(client, "typing") { _ in #","typing":true"# }
+        case 30: client.lost()
         default: if draw(0...3) == 0 { closeAccount() }
         }
+    }
+
+    /// A user who was refused withdraws the request and asks again.
+    private func insist() {
+        let pair = refused.sorted().randomElement(using: &random)?.split(separator: " ") ?? []
+        guard let client = clients.first(where: { pair.last == $0.user[...] && $0.isConnected }) else { return }
+        for type in ["block", "unblock"] { ask(client, type, #""users":["\#(pair[0])"]"#) }
+        ask(client, "requestContact", #""user":"\#(pair[0])""#)
     }
 
     private func ask(_ client: SimulatedClient, _ type: String, _ members: String) {
@@ -121,7 +139,8 @@ final class ContactHistory: DrawnHistory {
     }
 
     private func talk(_ client: SimulatedClient, _ type: String, _ more: (Int) -> String) {
-        guard let id = talks.sorted().randomElement(using: &random) else { return }
+        let own = talks.filter { $0.value.contains(client.user) }.keys.sorted()
+        guard let id = own.randomElement(using: &random) else { return }
         ask(client, type, #""conversation":"\#(id)"\#(more(numbers))"#)
     }
 
@@ -196,6 +215,8 @@ final class ContactHistory: DrawnHistory {
     /// The asker's request has reached the user: it is shown only if it may be.
     private func judgeDelivery(of asker: String, to user: String, number: String) throws {
         guard try state(of: "in:" + asker, of: user) == "o" else { return }
+        // A repeated delivery changes nothing, and the user may hide since.
+        guard shown.insert("\(user) \(asker) \(number)").inserted else { return }
         count("shown")
         let (user, keys) = (UserID(user)!, keys(of: UserID(user)!))
         func has(_ list: String) throws -> Bool { try redis.ask(["SISMEMBER", list, asker]).get().int == 1 }
@@ -214,7 +235,7 @@ final class ContactHistory: DrawnHistory {
 
     private func recordTalk(_ script: Script, _ rest: [String], _ words: [String]) throws {
         switch script {
-        case .direct: talks.insert(rest[1])
+        case .direct: talks[rest[1]] = [rest[3], rest[4]]
         case .enroll where rest[2].hasPrefix("asked ") && words[1] != "-" && words[1] != "+":
             let asker = String(rest[2].dropFirst(6))
             // Until the conversation knows the decision; a repeated step decides anew.

@@ -125,7 +125,7 @@ import Testing
         var end: Milliseconds?
         // While they are counted, each answer is late.
         talk.world.redis.refuse = { script, words in
-            guard script == nil, words.count == 5, words[2] == "last" else { return nil }
+            guard script == nil, words.count == 6, words[2] == "last" else { return nil }
             if end == nil {
                 end = talk.world.now + DuePushes.lease + 1_000
                 if isMuted {

@@ -60,7 +60,7 @@ extension TalkHistory {
         case .participants: recordMembers(arguments[5...].map { "+" + $0 })
         case .depart: recordMembers(["-" + arguments[5]])
         case .settle where arguments[4] == group:
-            let users = stride(from: 5, to: arguments.count - 2, by: 3).filter { arguments[$0 + 2] == "-" }
+            let users = stride(from: 5, to: arguments.count - 3, by: 4).filter { arguments[$0 + 2] == "-" }
             recordMembers(users.map { "-" + arguments[$0] })
         case .deleteAccount: dee.isGone = true
         case .send, .editMessage, .deleteMessage, .rename:
