@@ -47,10 +47,14 @@ extension NotificationSettings {
 
         private func readOffer() async {
             for await state in notifications.client.connectionStates where state.isConnected {
-                // With the next connection, if this one breaks.
-                guard let offer = try? await notifications.offer() else { continue }
-                (kinds, offersQuietHours, isMissing) = (offer?.kinds ?? [], offer?.quietHours ?? false, offer == nil)
-                return
+                do {
+                    let offer = try await notifications.offer()
+                    (kinds, isMissing) = (offer?.kinds ?? [], offer == nil)
+                    offersQuietHours = offer?.quietHours ?? false
+                    return
+                } catch {
+                    // With the next connection.
+                }
             }
         }
 
