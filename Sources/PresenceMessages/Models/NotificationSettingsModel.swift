@@ -49,11 +49,12 @@ extension NotificationSettings {
             for await state in notifications.client.connectionStates where state.isConnected {
                 do {
                     let offer = try await notifications.offer()
-                    (kinds, isMissing) = (offer?.kinds ?? [], offer == nil)
+                    kinds = offer?.kinds ?? []
                     offersQuietHours = offer?.quietHours ?? false
+                    isMissing = offer == nil
                     return
                 } catch {
-                    // With the next connection.
+                    // With the next connection, if this one breaks.
                 }
             }
         }
