@@ -110,7 +110,7 @@ struct MailTemplate: Sendable, Equatable {
 
     private static func placeholders(in text: String) -> [String] {
         text.split(separator: "{{", omittingEmptySubsequences: false).dropFirst().map { part in
-            part.range(of: "}}").map { String(part[..<$0.lowerBound]) } ?? String(part.prefix(20))
+            part.range(of: "}}").map { String(part[..<$0.lowerBound]) } ?? part.prefix(20) + " …"
         }
     }
 
