@@ -14,13 +14,13 @@ from support.api import API, path
 from support.asyncapi import AsyncAPI
 from support.openapi import OpenAPI
 from support.room import Room
-from support.server import Server
+from support.server import Server, run
 
 SETTINGS = ON | {
     "requests_per_second": 0, "user_requests_per_second": 0, "accounts.guests.enabled": True, "accounts.perAddress": 100_000,
     "accounts.directory": True, "history.enabled": True, "console.enabled": True, "attachments.enabled": True,
     "linger": 1_000}
-ORDER = ["none", "banned", "blocked", "stranger", "guest", "removed", "contact", "self", "backend"]
+ORDER = ["none", "key", "banned", "blocked", "stranger", "guest", "removed", "contact", "self", "backend"]
 """From those who may do nothing to those who may do everything. A caller that is added to the table is added here, and
 gets a token in `Scene.token`."""
 PLACE = os.path.join(os.path.dirname(__file__), "support", "authorization.txt")
@@ -61,7 +61,7 @@ class Scene:
         names = {caller: self.room.name(caller) for caller in ORDER}
         for caller in ("banned", "blocked", "stranger", "removed", "contact", "self"):
             self.tokens[caller] = self.room.server.mint.token(names[caller])
-        self.tokens |= {"none": None, "backend": self.room.backend}
+        self.tokens |= {"none": None, "key": self.room.server.key, "backend": self.room.backend}
         guest = await self.accounts.post("/v1/accounts", guest=True)
         assert guest.status == 201, guest
         self.tokens["guest"], names["guest"], self.refresh = guest.json["accessToken"], guest.json["user"], guest.json["refreshToken"]
@@ -153,6 +153,9 @@ def word(answer):
 @pytest.fixture(scope="module")
 def server():
     server = Server(SETTINGS)
+    made = run("key", "create", "--name", "other", "--scopes", "exports:read", "--data-dir", server.directory)
+    assert made.returncode == 0, made.stderr
+    server.key = made.stdout.strip()
     yield server
     server.close()
 
@@ -236,6 +239,10 @@ HTTP = {
     "getConversationsOf": ("GET", "/v1/console/conversations?user={owner}"),
     "getWebhooks": ("GET", "/v1/console/webhooks"),
     "retryWebhook": ("POST", "/v1/console/webhooks/0/retry"),
+    "getKeys": ("GET", "/v1/console/keys"),
+    "makeKey": ("POST", "/v1/console/keys", {"name": "{name}", "scopes": ["users:read"]}),
+    "rotateKey": ("POST", "/v1/console/keys/none/rotate"),
+    "revokeKey": ("DELETE", "/v1/console/keys/none"),
     "getTrace": ("GET", "/v1/console/trace?user={owner}"),
     "makePlayground": ("POST", "/v1/console/playground"),
     "setParticipants": ("PUT", "/v1/conversations/{group}/participants", {"participants": ["{owner}", "{member}"]}),
@@ -256,6 +263,7 @@ HTTP = {
     "beginSignIn": ("GET", "/v1/signin/none?return=/app"),
     "finishSignIn": ("GET", "/v1/signin/none/callback?state=s&code=c"),
     "finishSignInByForm": ("POST", "/v1/signin/none/callback", b"state=s&code=c"),
+    "receiveNotice": ("POST", "/v1/signin/none/notifications", {"payload": "none"}),
     "mailCode": ("POST", "/v1/signin/mail", {"email": "none@example.org"}),
     "verifyEmail": ("POST", "/v1/emails/verify", {"token": "none"}),
     "forgotPassword": ("POST", "/v1/passwords/forgot", {"email": "none@example.org"}),
@@ -276,6 +284,8 @@ HTTP = {
     "removeUsername": ("DELETE", "/v1/me/username"),
     "registerDevice": ("PUT", "/v1/me/devices/current", {"platform": "fcm", "pushToken": "token"}),
     "removeDevice": ("DELETE", "/v1/me/devices/current"),
+    "getNotificationSettings": ("GET", "/v1/me/notificationSettings"),
+    "setNotificationSettings": ("PUT", "/v1/me/notificationSettings", {"preview": False}),
     "uploadPhoto": ("PUT", "/v1/me/photo", b"no picture"),
     "removePhoto": ("DELETE", "/v1/me/photo"),
     "deleteMe": ("DELETE", "/v1/me", {"password": "wrong password"}),
