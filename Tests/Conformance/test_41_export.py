@@ -72,6 +72,7 @@ async def test_an_export_has_all_of_a_user_and_nothing_that_others_wrote(server)
     assert upload.status == 201, upload
     attachment = {name: upload.json["attachment"][name] for name in ("id", "kind", "url", "sizeBytes")}
     sent = await say(at_ana, direct, "", more={"attachments": [attachment]})
+    await say(bob, direct, "of bob, the last message")
     notified = await accounts.api.request(
         "POST", "/v1/notifications", {"users": [ana.user], "id": "n1", "kind": "order", "title": "Shipped"}, token=room.backend)
     assert notified.status == 202, notified

@@ -134,6 +134,7 @@ import Testing
 
     @Test func `a sign-out forgets them`() async throws {
         let (client, notifications) = notifications()
+        await connected(client)
         var loop = notifications.settings.makeAsyncIterator()
         try await notifications.setSettings(.init(showsPreview: false))
         await loop.reaches { !$0.showsPreview }

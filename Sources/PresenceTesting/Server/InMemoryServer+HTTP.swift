@@ -12,6 +12,8 @@ extension InMemoryServer: HTTPTransport {
         var asked = Self.object(body) ?? [:]
         let line = "\(request.method) \(request.url.path)"
         asked["type"] = line
+        let query = URLComponents(url: request.url, resolvingAgainstBaseURL: true)?.queryItems ?? []
+        for item in query { asked[item.name] = item.value }
         let due = try change { [asked] state in
             guard state.isThere else { throw HTTPFailure("the test is offline", wasSent: false) }
             state.asked.append(asked)
@@ -23,8 +25,6 @@ extension InMemoryServer: HTTPTransport {
         try Task.checkCancellation()
         progress?(body.count)
         let (token, contentType) = (request.headers["Authorization"], request.headers["Content-Type"] ?? "")
-        let query = URLComponents(url: request.url, resolvingAgainstBaseURL: true)?.queryItems ?? []
-        for item in query { asked[item.name] = item.value }
         let response = change { [asked] in
             $0.respond(to: line, asked, body, contentType, token?.replacing("Bearer ", with: ""))
         }

@@ -52,7 +52,9 @@ extension InMemoryServer.State {
         if accounts[user] != nil { lines.append(["type": "account", "account": account(user)]) }
         lines.append(["type": "profile", "profile": profile(user)])
         for (id, talk) in talks.sorted(by: { $0.key < $1.key }) where talk.members.contains(user) {
-            lines.append(["type": "conversation", "conversation": view(of: id, for: user)])
+            // Its last message may be another user's.
+            let conversation = view(of: id, for: user).filter { $0.key != "lastMessage" }
+            lines.append(["type": "conversation", "conversation": conversation])
             for message in talk.log where message["from"] as? String == user {
                 let line: Object = ["conversation": id, "message": message]
                 lines.append(["type": "message", "message": line])

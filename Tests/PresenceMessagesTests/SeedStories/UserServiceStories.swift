@@ -68,7 +68,10 @@ import Testing
     @Test func `002 3, 18, 40, 60: createUser is a part of the sign-up, and others see the user at once`() async throws
     {
         let ana = try await Newcomer()
-        let seen = try await ana.server.client(as: "bob").user(ana.id)
+        let bob = ana.server.client(as: "bob")
+        bob.connect()
+        for await state in bob.connectionStates where state.isConnected { break }
+        let seen = try await bob.user(ana.id)
         #expect(seen.displayName == "ana.b" && seen.email == nil)
         #expect(try await ana.user.email == "ana.b@example.org")
     }

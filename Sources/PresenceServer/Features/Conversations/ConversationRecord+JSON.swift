@@ -5,7 +5,8 @@ extension ConversationRecord {
     /// - Parameters:
     ///   - viewer: one of its members; `nil` for a backend, which sees what all members see.
     ///   - now: by Redis' clock; decides whether a timed mute is over.
-    func json(for viewer: UserID?, at now: Timestamp) -> [UInt8] {
+    ///   - withMessage: whether the last message is a part, which may be another user's.
+    func json(for viewer: UserID?, at now: Timestamp, withMessage: Bool = true) -> [UInt8] {
         var json = Array(#"{"id":"#.utf8)
         JSONWriter.string(id.string, to: &json)
         JSONWriter.member("version", viewer.map { version(for: $0, at: now) } ?? version, to: &json)
@@ -24,7 +25,7 @@ extension ConversationRecord {
         JSONWriter.member("createdAt", createdAt, to: &json)
         JSONWriter.member("first", first, to: &json)
         JSONWriter.member("last", last, to: &json)
-        if let message {
+        if withMessage, let message {
             JSONWriter.key("lastMessage", to: &json)
             message.write(to: &json)
         }
