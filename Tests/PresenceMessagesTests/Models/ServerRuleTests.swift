@@ -174,7 +174,7 @@ import Testing
     }
 
     @Test func `while one of two blocks the other, neither writes`() async throws {
-        try await server.client(as: "bob").block(["ana"])
+        try await connected("bob").client.block(["ana"])
         try await messages.send("hello", in: "c1")
         let refused = try await scene.messages.messages(in: "c1").until { $0.last?.status == .failed }
         #expect(refused?.last?.failure?.code == .forbidden && server.texts(in: "c1").isEmpty)
