@@ -48,6 +48,8 @@ REQUESTS = {
     "setVisibility": {"visibility": {"presence": "nobody"}},
     "getVisibility": {},
     "addContacts": {"users": [FRIEND]},
+    "requestContact": {"user": FRIEND},
+    "answerContact": {"user": FRIEND, "accept": True},
     "removeContacts": {"users": [CONTACT]},
     "block": {"users": [STRANGER]},
     "unblock": {"users": [BLOCKED]},
@@ -65,7 +67,7 @@ CHANGES = {
 }
 """The parts of the state that would change."""
 
-OF_STORE = [*CHANGES, "getConversation", "getMessages", "getNotifications"]
+OF_STORE = [*CHANGES, "requestContact", "answerContact", "getConversation", "getMessages", "getNotifications"]
 """Requests that are impossible without the store."""
 
 

@@ -42,7 +42,7 @@ async def test_a_server_describes_what_it_has(server):
         assert (await room.api.request("GET", "/v1/server", token=token)).json == found
 
 
-EVERYTHING = {"accounts.enabled": True, "attachments.enabled": True, "history.enabled": True, "app.enabled": True}
+EVERYTHING = {"notifications.kinds": [{"kind": "order", "name": "Orders"}], "accounts.enabled": True, "attachments.enabled": True, "history.enabled": True, "app.enabled": True}
 
 
 async def test_a_server_with_everything_describes_it_as_in_the_document(start):

@@ -78,6 +78,7 @@ async def test_a_message_is_reported_and_its_sender_blocked(chromium, accounts):
         page = await enter(chromium, line, ana)
         await page.run(f"location.hash = '/talk/{id}'")
         await page.until(f"{BUBBLES}.join() === 'Buy this'")
+        await shows(page, "Eve Snow:")
         await act(page, "Report", "Buy this")
         await page.until(f"{DIALOG}?.querySelector('h2').textContent === 'Report this message of Eve Snow'")
         assert await page.value("document.activeElement.name") == "reason"

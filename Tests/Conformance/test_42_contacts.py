@@ -504,7 +504,7 @@ async def test_two_servers_agree_and_a_late_list_is_read_after_a_break(start):
     id = (await talk(ana, bob))["id"]
     assert (await info(bob, id))["request"] is True
     redis.command("CLIENT", "KILL", "TYPE", "pubsub")
-    await bob.hear("live")
+    await asyncio.gather(ana.hear("live"), bob.hear("live"))
     await ana.did("requestContact", user=room.name("cy"))
     await bob.did("answerContact", user=ana.user, accept=True)
     await asked_by(bob)

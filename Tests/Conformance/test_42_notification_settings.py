@@ -368,11 +368,11 @@ async def test_while_busy_pushes_wait_until_the_user_is_free(start, receiver):
     assert told["notification"]["id"] == "held" and time.time() - began < 5
     # A user without a session is not busy.
     await bob.status("busy")
-    await notify(room, bob.user, id="until offline", push="always")
+    await notify(room, bob.user, id="until-offline", push="always")
     await asyncio.sleep(1)
     assert len(due(receiver)) == 1
     await bob.close()
-    assert (await dues(receiver, 2))[1]["notification"]["id"] == "until offline"
+    assert (await dues(receiver, 2))[1]["notification"]["id"] == "until-offline"
 
 
 async def test_a_deleted_account_leaves_no_settings_and_an_export_has_them(start):

@@ -23,20 +23,20 @@ import Testing
     @Test func `two routes of a method may not be equal or ambiguous`() async {
         await #expect(processExitsWith: .failure) {
             var registry = Registry()
-            registry.route("GET", "/v1/polls/{id}") { _ in }
-            registry.route("GET", "/v1/polls/{id}") { _ in }
+            registry.route("GET", "/v1/polls/{id}", for: .users) { _ in }
+            registry.route("GET", "/v1/polls/{id}", for: .users) { _ in }
         }
         await #expect(processExitsWith: .failure) {
             var registry = Registry()
-            registry.route("GET", "/v1/polls/{id}/votes") { _ in }
-            registry.route("GET", "/v1/polls/open/{id}") { _ in }
+            registry.route("GET", "/v1/polls/{id}/votes", for: .users) { _ in }
+            registry.route("GET", "/v1/polls/open/{id}", for: .users) { _ in }
         }
         // "open" is more specific than a poll's id, and other methods are separate.
         var registry = Registry()
-        registry.route("GET", "/v1/polls/{id}") { _ in }
-        registry.route("GET", "/v1/polls/open") { _ in }
-        registry.route("POST", "/v1/polls/{id}") { _ in }
-        registry.route("GET", "/v1/votes/{id}") { _ in }
+        registry.route("GET", "/v1/polls/{id}", for: .users) { _ in }
+        registry.route("GET", "/v1/polls/open", for: .users) { _ in }
+        registry.route("POST", "/v1/polls/{id}", for: .users) { _ in }
+        registry.route("GET", "/v1/votes/{id}", for: .users) { _ in }
         #expect(registry.routes.count == 4)
     }
 

@@ -27,7 +27,8 @@ final class HookHistory: DrawnHistory {
     private var isQuiet = true
     private var fault: HistoryFault?
     private var devices: [Device] = []
-    private var numbers = 0
+    /// Above the ids that clients draw for requests of their own.
+    private var numbers = 1_000
     /// The device of each message that was sent by one alone.
     private var origins: [String: Int] = [:]
     /// How often each message was asked about.

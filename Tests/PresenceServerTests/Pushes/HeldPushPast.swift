@@ -36,6 +36,11 @@ struct HeldPushPast {
     private(set) var pushes: Set<Push> = []
     /// Calls of the push service.
     var handed: [(at: Timestamp, user: String, isUrgent: Bool)] = []
+    /// The ids of the pushes that these calls had. A push that its user's quiet hours overtake before that is decided anew.
+    var handedEvents: Set<String> = []
+
+    /// The pushes that have reached a device.
+    var told: [Push] { pushes.filter { handedEvents.contains($0.id) } }
 
     var holds: Int { settings.values.reduce(0) { $0 + $1.count { $0.settings.quiet != nil } } }
 

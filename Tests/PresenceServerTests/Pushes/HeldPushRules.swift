@@ -45,7 +45,7 @@ struct HeldPushRules {
     }
 
     private func pushes(_ user: String, _ talk: String) -> [HeldPushPast.Push] {
-        past.pushes.filter { $0.user == user && $0.talks.contains(talk) }.sorted { $0.id < $1.id }
+        past.told.filter { $0.user == user && $0.talks.contains(talk) }.sorted { $0.id < $1.id }
     }
 
     /// A message that is unread in the end has been pushed.
@@ -73,7 +73,7 @@ struct HeldPushRules {
     private func hints(of user: String) -> String? {
         // Numbers of the list that summaries name, in the order in which the list got them.
         for (number, hint) in past.hints.enumerated() where hint.user == user {
-            let told = past.pushes.filter { $0.user == user && $0.hints.contains(number) && !$0.isSummary }
+            let told = past.told.filter { $0.user == user && $0.hints.contains(number) && !$0.isSummary }
             if told.count > 1 { return "\(user) was told \(told.count) times of hint \(number)" }
             if !hint.push, !told.isEmpty { return "\(user) was told of hint \(number), of a kind that is not pushed" }
         }
@@ -92,7 +92,7 @@ struct HeldPushRules {
                 return sent < end - bound && past.isHeld(user, isUrgent: false, always: sent...end - 1)
             }
             let last = min(end + bound, place + 1 < ends.count ? ends[place + 1] - 1 : .max)
-            let told = past.pushes.filter { push in
+            let told = past.told.filter { push in
                 push.user == user && (end - Self.second...last).contains(push.at)
                     && push.talks.contains(where: held.contains)
             }

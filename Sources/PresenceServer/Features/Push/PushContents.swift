@@ -38,7 +38,9 @@ struct PushContents {
 
     /// The same of a summary, which has no texts.
     func members(_ summary: PushSummary) async throws(RedisFailure) -> [UInt8] {
-        let json = (try? JSONEncoder().encode(summary)).map { Array($0) } ?? []
+        let encoder = JSONEncoder()
+        encoder.outputFormatting = .sortedKeys
+        let json = (try? encoder.encode(summary)).map { Array($0) } ?? []
         return try await members(Array("\"summary\":".utf8) + json, Self.nothing, Self.nothing[...])
     }
 

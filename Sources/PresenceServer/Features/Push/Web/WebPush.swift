@@ -128,6 +128,11 @@ struct WebPush: PushSender {
             JSONWriter.member("kind", notification.kind, to: &json)
             JSONWriter.member("tag", notification.tag, to: &json)
             JSONWriter.raw("}", to: &json)
+        } else if let counts = message.summary?.counts {
+            JSONWriter.raw(#","summary":{"conversations":"#, to: &json)
+            JSONWriter.integer(counts["conversations"] ?? 0, to: &json)
+            JSONWriter.member("notifications", counts["notifications"] ?? 0, to: &json)
+            JSONWriter.raw("}", to: &json)
         } else {
             JSONWriter.member("conversation", message.conversation, to: &json)
         }
