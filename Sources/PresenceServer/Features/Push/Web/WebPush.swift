@@ -128,10 +128,10 @@ struct WebPush: PushSender {
             JSONWriter.member("kind", notification.kind, to: &json)
             JSONWriter.member("tag", notification.tag, to: &json)
             JSONWriter.raw("}", to: &json)
-        } else if let counts = message.summary?.counts {
+        } else if let summary = message.summary {
             JSONWriter.raw(#","summary":{"conversations":"#, to: &json)
-            JSONWriter.integer(counts["conversations"] ?? 0, to: &json)
-            JSONWriter.member("notifications", counts["notifications"] ?? 0, to: &json)
+            JSONWriter.integer(Int64(summary.conversations.count), to: &json)
+            JSONWriter.member("notifications", Int64(summary.notifications.count), to: &json)
             JSONWriter.raw("}", to: &json)
         } else {
             JSONWriter.member("conversation", message.conversation, to: &json)
