@@ -63,11 +63,11 @@ CHANGES = {
     "renameConversation": "list", "changeMembers": "list", "send": "messages", "editMessage": "messages",
     "deleteMessage": "messages", "mark": "list", "markNotifications": "own", "typing": "typing",
     "setVisibility": "visibility", "addContacts": "visibility", "removeContacts": "visibility", "block": "visibility",
-    "unblock": "visibility",
+    "unblock": "visibility", "answerContact": "visibility",
 }
 """The parts of the state that would change."""
 
-OF_STORE = [*CHANGES, "requestContact", "answerContact", "getConversation", "getMessages", "getNotifications"]
+OF_STORE = [*CHANGES, "requestContact", "getConversation", "getMessages", "getNotifications"]
 """Requests that are impossible without the store."""
 
 
@@ -100,6 +100,7 @@ class Scene:
         for _ in range(2):
             await say(self.amy, self.chat)
             await notify(room, self.bob)
+        await self.amy.did("requestContact", user=self.bob.user)
         await self.amy.subscribe(self.bob)
         await self.amy.watch_typing(self.chat)
         await follow(self.amy, self.chat)

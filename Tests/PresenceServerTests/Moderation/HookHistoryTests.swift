@@ -33,9 +33,5 @@ import Testing
         ScriptMistake(
             name: "a replaced text is stored as it was", at: "replaced-text", becomes: "    text = text,",
             faults: ["is stored as"]),
-        ScriptMistake(
-            name: "a repeated message is another one", at: "sent-again",
-            becomes: "if known then known, first = nil, 0 end if known then",
-            faults: ["stored twice"]),
     ]
 }

@@ -42,7 +42,7 @@ final class HeldPushHistory: DrawnHistory {
         redis.ran = { [unowned self] script, arguments, _ in ran(script, arguments) }
         webhooks.log.answer = { [unowned self] in
             if let push = PushMessage($0.body) {
-                past.handedEvents.insert(String($0.id.prefix { $0 != "_" }))
+                past.handedEvents.insert(String($0.id.prefix(upTo: $0.id.lastIndex(of: "_")!)))
                 past.handed.append((now, push.user, push.notification?.urgency == .high))
             }
             return .taken

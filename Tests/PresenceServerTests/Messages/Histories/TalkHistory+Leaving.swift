@@ -68,8 +68,12 @@ extension TalkHistory {
             if talk == group, out.contains(user) { fail("\(script.name) of \(user), who had left") }
         case .pushSettle where arguments[4] == group && arguments[8] != "":
             let user = UserID(arguments[3])!
-            let state = try? redis.ask(["HGET", partitions.keys(of: user).inbox(user), group]).get().string
-            if state?.hasPrefix("out ") == true || user == deesID && dee.isGone {
+            let keys = partitions.keys(of: user)
+            let state = try? redis.ask(["HGET", keys.inbox(user), group]).get().string
+            // Otherwise it is decided again.
+            let record = try? redis.ask(["HGET", keys.pushed(user), group]).get().string
+            let isMade = record?.hasPrefix("\(arguments[7]) \(arguments[0])") == true
+            if isMade, state?.hasPrefix("out ") == true || user == deesID && dee.isGone {
                 fail("\(user) is pushed for the group, which they had left")
             }
         default: break
