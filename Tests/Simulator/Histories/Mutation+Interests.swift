@@ -8,7 +8,7 @@ extension Mutation {
             faults: [], misbehaviour: [.readsTooEarly],
             shows: .view,
             history: SimulatedHistory(
-                seed: 1, people: 5, shards: 2, times: .defaults, interests: true,
+                seed: 38, people: 5, shards: 2, times: .defaults, interests: true,
                 steps: [
                     .connect(person: 0, place: 2, shard: 0, activity: 0, status: 0),
                     .wait(2),
