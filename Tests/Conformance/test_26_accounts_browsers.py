@@ -187,7 +187,10 @@ async def test_a_denied_sign_in_returns_to_the_page(accounts, provider):
 
 @pytest.mark.parametrize("address", [
     "https://evil.example.org", "//evil.example.org", "/\\evil.example.org", "\\\\evil.example.org", "app", "", "javascript:x",
-    OUTSIDE + "/more", OUTSIDE + "#x", "/app#code=x", "/app\r\nSet-Cookie: x", "/" + "a" * 512, " /app", "/\tapp", "/v1/signin/twin?return=/app"])
+    OUTSIDE + "/more", OUTSIDE + "#x", "/app#code=x", "/app\r\nSet-Cookie: x", "/" + "a" * 512, " /app", "/\tapp", "/v1/signin/twin?return=/app",
+    # What a browser or the server makes of these is a path below /v1/.
+    "/%76%31/signin/twin", "/%761/signin/twin?return=/app", "/./v1/signin/twin", "/app/../v1/signin/twin", "/%2e/v1/signin/twin",
+    "/app/%2E%2e/v1/signin/twin", "/app/.%2e/v1/signin/twin", "/v1%2fsignin/twin", "/app%5Cv1", "/app/..", "/app%", "/app%7"])
 async def test_browsers_return_to_no_other_address(accounts, address):
     answer = await Browser(accounts).get("/v1/signin/test?" + urllib.parse.urlencode({"return": address}))
     refused(answer, 400, "bad_request", field="return")
@@ -197,6 +200,8 @@ async def test_browsers_return_to_configured_addresses(accounts, provider):
     browser = Browser(accounts)
     code_of(await browser.sign_in(provider, "outside", **{"return": OUTSIDE}), OUTSIDE)
     code_of(await browser.sign_in(provider, "inside", **{"return": "/app?a=b"}), "/app?a=b")
+    plain = "/app/caf%C3%A9%20au%20lait/a.b/...?next=/./v1/%61"
+    code_of(await browser.sign_in(provider, "plain", **{"return": plain}), plain)
     refused(await browser.get("/v1/signin/test"), 400, "bad_request", field="return")
     refused(await browser.get("/v1/signin/test?return=/a&return=/b"), 400, "bad_request", field="return")
 

@@ -89,6 +89,23 @@ async def test_an_account_that_would_have_no_way_in_keeps_its_identity(accounts,
     assert (await sign_in(accounts, provider, subject, status=200)).user == ana.user
 
 
+async def test_a_notice_that_ended_nothing_ends_no_later_consent(accounts, provider):
+    subject = secrets.token_hex(8)
+    ana = await sign_in(accounts, provider, subject)
+    old = notice(provider, subject)
+    assert (await tell(accounts, old)).status == 200
+    assert (await sign_in(accounts, provider, subject, status=200)).user == ana.user
+    # Now the account has another way in.
+    body = {"email": accounts.address(), "password": PASSWORD}
+    assert (await ana.call("POST", "/v1/me/upgrade", body)).status == 200
+    assert (await tell(accounts, old)).status == 200
+    assert await identities(ana) == ["apple"]
+    # Notices count in whole seconds.
+    await asyncio.sleep(1.1)
+    assert (await tell(accounts, notice(provider, subject))).status == 200
+    assert await identities(ana) == []
+
+
 @pytest.mark.parametrize("type", ["email-disabled", "email-enabled", "of-the-future"])
 async def test_other_notices_change_nothing(accounts, provider, type):
     subject, email = secrets.token_hex(8), accounts.address()

@@ -281,6 +281,24 @@ async def test_an_added_identity_is_mailed_and_a_reset_ends_it(accounts, provide
     assert (await come(accounts, token)).user != ana.user
 
 
+@pytest.mark.parametrize("is_verified", [True, False])
+async def test_mails_about_identities_are_bounded_and_need_a_verified_address(accounts, provider, is_verified):
+    """An address that is not verified may be a stranger's."""
+    ana = await accounts.sign_up()
+    if is_verified:
+        assert (await accounts.post("/v1/emails/verify", token=await accounts.mail(ana.email, 1, "verify"))).status == 204
+    body = {"provider": "test", "idToken": provider.token(secrets.token_hex(8))}
+    for _ in range(5):
+        assert (await ana.call("POST", "/v1/me/identities", body)).status == 200
+        assert (await ana.call("DELETE", "/v1/me/identities/test")).status == 204
+    # Mails of a partition keep their order, so earlier ones are there with this one.
+    await accounts.code(ana.email)
+    mails = accounts.mails(ana.email)
+    for subject in ("A new way to sign in", "A way to sign in has ended"):
+        told = [mail for mail in mails if f"Subject: {subject}\r\n" in mail]
+        assert len(told) == (3 if is_verified else 0) and all(" test " in mail for mail in told), told
+
+
 async def test_identities_are_added_and_taken_away(accounts, provider, other):
     ana = await accounts.sign_up()
     token = provider.token("added", "added@example.org", nonce=NONCE)

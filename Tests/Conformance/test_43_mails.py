@@ -202,6 +202,19 @@ async def test_these_mails_are_bounded(start):
     assert await settled(accounts, ana) == 3
 
 
+@pytest.mark.parametrize("make, most", [(verified, 3), (Accounts.sign_up, 0)])
+async def test_mails_about_the_password_are_bounded_and_need_a_verified_address(start, make, most):
+    """An address that is not verified may be a stranger's."""
+    accounts = Accounts(start(ON))
+    ana = await make(accounts)
+    for _ in range(5):
+        changed = await ana.call("POST", "/v1/me/password", {"password": PASSWORD, "newPassword": PASSWORD})
+        assert changed.status == 204, changed
+    await new_code(accounts, ana)
+    subjects = [mail["Subject"] for mail in map(read, accounts.mails(ana.email))]
+    assert subjects.count("Your password was changed") == most, subjects
+
+
 async def test_an_address_that_is_not_verified_gets_none(start):
     accounts = Accounts(start(ON))
     ana = await accounts.sign_up()

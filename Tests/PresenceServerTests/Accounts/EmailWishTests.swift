@@ -57,7 +57,7 @@ import Testing
         let call = ScriptCall(
             .switchEmail, in: keys, ["user": keys.user(user), "mail": keys.mail, "guests": keys.guests],
             [
-                "user": user, "address": new, "number": number, "former": old, "text": "", "digest": "",
+                "user": user, "address": new, "number": number, "text": "", "digest": "",
                 "lifetime": MailToken.lifetime, "request": "",
             ])
         let answer = world.redis.run(

@@ -50,6 +50,9 @@ import Testing
         let password = "correct horse"
         let ana = try accounts.call("POST", "/v1/accounts", ["email": email, "password": password])
         let token = ana.json["accessToken"] as? String
+        // Only a verified address is notified of a change.
+        let user = try #require((ana.json["user"] as? String).flatMap { UserID($0) })
+        _ = world.redis.command(["HSET", world.shards[1].logic.partitions.keys(of: user).user(user), "verified", "1"])
         #expect(try accounts.call("POST", "/v1/passwords/forgot", ["email": email]).status == 202)
         let address = ["password": password, "email": "anna@example.org"]
         #expect(try accounts.call("POST", "/v1/me/email", address, token: token).status == 202)

@@ -137,10 +137,9 @@ final class EmailChange {
         let call = ScriptCall(
             .switchEmail, in: keys, ["user": keys.user(wish.user), "mail": keys.mail, "guests": keys.guests],
             [
-                "user": wish.user, "address": wish.email.text, "number": wish.number, "former": wish.old?.text,
-                "text": accounts.flatMap { accounts in
-                    wish.old.map { MailText.addressChanged(from: $0, of: wish.user, accounts).encoded }
-                }, "digest": token.digest, "lifetime": MailToken.lifetime,
+                "user": wish.user, "address": wish.email.text, "number": wish.number,
+                "text": wish.old == nil ? nil : accounts.map { MailText.addressChanged(of: wish.user, $0) },
+                "digest": token.digest, "lifetime": MailToken.lifetime,
                 "request": accounts.map { MailText.verification(of: wish.email, token, $0).encoded },
             ])
         return IntentStep(call, about: wish.user) { [unowned self] reply in

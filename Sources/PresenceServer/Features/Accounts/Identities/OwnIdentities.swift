@@ -9,10 +9,7 @@ extension Accounts {
         let name = try call.body { (body) throws(DecodingFailure) in try body.text("provider") }
         let user = try call.owner()
         var identity = try await verifiedIdentity(in: call, by: name)
-        let email = try await shard.run("HGET", shard.partitions.keys(of: user).user(user), "email").string
-        if let email = email.flatMap({ EmailAddress($0) }) {
-            identity.notice = MailText.identityAdded(email, by: name, self).encoded
-        }
+        identity.notice = MailText.identityAdded(by: name, of: user, self)
         let reply = try await identityChange.link(identity, to: user, with: nil, by: call.writer)
         switch reply.word {
         case "OK", "HELD": break
@@ -30,9 +27,14 @@ extension Accounts {
         let user = try call.owner()
         let keys = shard.partitions.keys(of: user)
         let drop = ScriptCall(
-            .dropIdentities, in: keys, ["unfinished": keys.unfinished, "user": keys.user(user)],
-            ["intent": IdentityChange.member(of: user), "user": user, "provider": call.texts[0]], by: call.writer)
+            .dropIdentities, in: keys,
+            ["unfinished": keys.unfinished, "user": keys.user(user), "mail": keys.mail],
+            [
+                "intent": IdentityChange.member(of: user), "user": user, "provider": call.texts[0],
+                "notice": MailText.identityRemoved(by: call.texts[0], of: user, self),
+            ], by: call.writer)
         _ = try await shard.run(drop).accepted(or: UnlinkRefusal.self)
+        mail.deliver(keys)
         identityChange.finish(user)
         return .done
     }

@@ -101,7 +101,7 @@ extension Accounts {
                 guard words.count == 2, words[1].isNull else { throw IdentityRefusal.disabled.refusal }
                 guard !words[0].isNull else { return proof(of: email) }
                 var identity = identity
-                identity.notice = MailText.identityAdded(email, by: identity.provider, self).encoded
+                identity.notice = MailText.identityAdded(by: identity.provider, of: owner, self)
                 let reply = try await identityChange.link(identity, to: owner, with: email, by: nil)
                 if reply.word == "FULL" { throw IdentityRefusal.tooMany.refusal }
                 continue

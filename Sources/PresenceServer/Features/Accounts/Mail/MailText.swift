@@ -27,25 +27,25 @@ enum MailText {
         accounts.makeMail(.accountExists, to: email, nil)
     }
 
+    // MARK: To the account's owner. The script of the change puts the address in its place: `notifyOwner` in account-lib.lua.
+
     /// Sent to the old address, because an attacker who took over the account has the new one.
-    static func addressChanged(from email: EmailAddress, of user: UserID, _ accounts: Accounts) -> Mail {
-        accounts.makeMail(.emailChanged, to: email, user)
+    static func addressChanged(of user: UserID, _ accounts: Accounts) -> String {
+        unaddressed(accounts.makeMail(.emailChanged, to: .nobody, user))
     }
 
-    static func identityAdded(_ email: EmailAddress, by provider: String, _ accounts: Accounts) -> Mail {
-        accounts.makeMail(.identityAdded, to: email, nil, ["provider": provider])
+    static func identityAdded(by provider: String, of user: UserID, _ accounts: Accounts) -> String {
+        unaddressed(accounts.makeMail(.identityAdded, to: .nobody, user, ["provider": provider]))
     }
 
-    /// The script puts the address in its place.
     static func identityRemoved(by provider: String, of user: UserID, _ accounts: Accounts) -> String {
         unaddressed(accounts.makeMail(.identityRemoved, to: .nobody, user, ["provider": provider]))
     }
 
-    static func passwordChanged(_ email: EmailAddress, _ accounts: Accounts) -> Mail {
-        accounts.makeMail(.passwordChanged, to: email, nil)
+    static func passwordChanged(of user: UserID, _ accounts: Accounts) -> String {
+        unaddressed(accounts.makeMail(.passwordChanged, to: .nobody, user))
     }
 
-    /// The script that signs the device in puts the account's address in its place.
     static func newDevice(_ device: SigningDevice, of user: UserID, _ accounts: Accounts) -> String {
         let date = Date(timeIntervalSince1970: Double(accounts.shard.clock.redisNow) / 1_000)
         let time = date.formatted(.iso8601.dateTimeSeparator(.space)).replacing("Z", with: " UTC")

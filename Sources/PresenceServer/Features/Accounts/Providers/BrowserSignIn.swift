@@ -136,10 +136,20 @@ extension Accounts {
         guard address.utf8.count <= 512, address.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
             !address.contains("#"), !address.contains("\\")
         else { return false }
+        guard address.hasPrefix("/") else { return shard.configuration[Accounts.returnURLs].contains(address) }
         // A call of the interface could redirect to another provider, with the code behind the #.
-        guard !address.hasPrefix("/v1/") else { return false }
-        return address.hasPrefix("/") && !address.hasPrefix("//")
-            || shard.configuration[Accounts.returnURLs].contains(address)
+        return !address.hasPrefix("//") && !address.hasPrefix("/v1/") && Self.isPlain(address.prefix { $0 != "?" })
+    }
+
+    /// Whether a path means what it says: browsers resolve segments of dots, and the server decodes what is percent-encoded, so a
+    /// path with either may be another one. Characters that must be encoded may be.
+    private static func isPlain(_ path: Substring) -> Bool {
+        guard !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else { return false }
+        return path.split(separator: "%", omittingEmptySubsequences: false).dropFirst().allSatisfy { rest in
+            guard rest.utf8.count >= 2, let byte = UInt8(rest.prefix(2), radix: 16) else { return false }
+            let character = Character(UnicodeScalar(byte))
+            return !(character.isASCII && (character.isLetter || character.isNumber)) && !"-._~/\\".contains(character)
+        }
     }
 
     /// The address that is registered at the provider.

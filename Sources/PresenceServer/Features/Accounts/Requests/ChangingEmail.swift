@@ -12,6 +12,7 @@ extension Accounts {
         }
         guard let email = EmailAddress(text) else { throw .invalidEmail }
         let account = try await confirm(call, password)
+        try chargeSignUp(call, "too many mails were requested from this address: nothing was done")
         let isMailed = try await isFree(email, for: account.user, with: account.email)
 
         let (user, keys) = (account.user, shard.partitions.keys(of: account.user))

@@ -106,6 +106,14 @@ local function mayMail(key, kind, most)
     return true
 end
 
+-- Notifies the owner of a change, by at most three mails an hour of a kind, and only at a verified address: another may be a
+-- stranger's. In the text, the line * is in place of the address.
+local function notifyOwner(key, mailKey, kind, text)
+    local held = redis.call('HMGET', key, 'email', 'verified')
+    if text == '' or not held[1] or not held[2] or not mayMail(key, kind, 3) then return end
+    redis.call('RPUSH', mailKey, (string.gsub(text, '\n%*\n', function() return '\n' .. held[1] .. '\n' end, 1)))
+end
+
 -- Keeps the record of an address's codes for an hour, and longer after failures: a hundred are remembered for the whole time.
 local function keepCodes(key, failures, memory)
     redis.call('PEXPIRE', key, int(math.max(3600000, memory * math.min(failures, 100) / 100)))

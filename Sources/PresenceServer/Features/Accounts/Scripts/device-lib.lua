@@ -1,9 +1,8 @@
 -- The devices on which a user has signed in: the field `knownDevices` of the user's hash has the digest of each, the latest last.
 local mostKnown = 30
 
--- Notes the device of a sign-in. If it is new to the account, a mail to the account's proved address is queued, at most three an
--- hour. There is none for the first device: its owner has just signed up, or is not known to this version yet. In the mail, the
--- line * is in place of the address.
+-- Notes the device of a sign-in. If it is new to the account, its owner is notified. There is no mail for the first device: its owner
+-- has just signed up, or is not known to this version yet.
 local function noteDevice(key, mailKey, device, notice)
     local known = redis.call('HGET', key, 'knownDevices')
     local devices, isKnown = {}, false
@@ -14,7 +13,5 @@ local function noteDevice(key, mailKey, device, notice)
     if #devices > mostKnown then table.remove(devices, 1) end
     redis.call('HSET', key, 'knownDevices', table.concat(devices, ' '))
     if isKnown or not known then return end -- mutation: known-device
-    local held = redis.call('HMGET', key, 'email', 'verified')
-    if not held[1] or not held[2] or not mayMail(key, 'device', 3) then return end
-    redis.call('RPUSH', mailKey, (string.gsub(notice, '\n%*\n', function() return '\n' .. held[1] .. '\n' end, 1)))
+    notifyOwner(key, mailKey, 'device', notice)
 end

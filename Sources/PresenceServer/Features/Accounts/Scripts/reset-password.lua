@@ -13,5 +13,5 @@ dropChange(userKey)
 dropIdentities(userKey, '', unfinishedKey, identityIntent) -- mutation: reset-ends-identities
 verifyAddress(user, userKey)
 signOutOthers(user, grantsKey, '')
-redis.call('RPUSH', mailKey, text)
+notifyOwner(userKey, mailKey, 'password', text)
 return { 'OK' }

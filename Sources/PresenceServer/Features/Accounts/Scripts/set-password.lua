@@ -18,5 +18,5 @@ if held then
     signOut(user, grantsKey, { '-', stays })
 end
 if isVerified == '1' then verifyAddress(user, userKey) end
-if text ~= '' then redis.call('RPUSH', mailKey, text) end
+notifyOwner(userKey, mailKey, 'password', text)
 return { 'OK', held and account(user, userKey) or nil }

@@ -2,7 +2,7 @@
 -- Gives the account the claimed new address, unless the wish is over. The old address is to be released. A guest gets the
 -- password of the upgrade as well, and is no guest any more.
 -- keys: user, mail, guests
--- args: user, address, number, former address or '', text of a mail there that tells of it, digest of a token that verifies a
+-- args: user, address, number, text of a mail to the old address or '', digest of a token that verifies a
 --       guest's address (hex), lifetime of the token, request text of the mail with it
 -- replies: OK(releasing) also if that was done before | GONE and the claim is to be given up | FENCED
 local held = redis.call('HMGET', userKey, 'email', 'emailClaim', 'emailWanted', 'emailWish', 'emailReleasing',
@@ -20,6 +20,7 @@ end
 local releasing = held[5] or ''
 if held[1] then
     releasing = giveUp(userKey, held[2] or '0', held[1])
+    notifyOwner(userKey, mailKey, 'address', text)
     redis.call('HSET', userKey, 'email', address, 'verified', '1')
 else
     local asked, password, isProved = string.match(held[7] or '', '^(%S+) (%S+) (%d)$')
@@ -45,5 +46,4 @@ redis.call('HDEL', userKey, 'emailWanted', 'verify', 'reset')
 if pending then redis.call('HSET', userKey, 'verify', digest .. ' ' .. int(pending)) end
 if string.match(held[6] or '', '^%S+ %d+ (.*)$') == address then redis.call('HDEL', userKey, 'change') end
 accountChanged(user, userKey)
-if held[1] and held[1] == former then redis.call('RPUSH', mailKey, text) end
 return { 'OK', releasing }

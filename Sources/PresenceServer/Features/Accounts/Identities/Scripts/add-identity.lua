@@ -16,5 +16,5 @@ putIdentity(userKey, identity, number, provider, email)
 redis.call('HDEL', userKey, 'identityWanted', 'guest') -- mutation: identified-is-no-guest
 redis.call('ZREM', guestsKey, user)
 accountChanged(user, userKey)
-if text ~= '' then redis.call('RPUSH', mailKey, text) end
+notifyOwner(userKey, mailKey, 'linked', text)
 return { 'OK' }

@@ -14,14 +14,17 @@ for linked, claimed, name, at, email in eachIdentity(userKey) do
     end
 end
 if not number then return { 'NONE' } end
-if isLast then return { 'LAST' } end
+-- A notice counts once: sent again, it would end a later consent. One identity can be the last one, so one field suffices.
+local ended, time = string.match(redis.call('HGET', userKey, 'consentEnded') or '', '^(%x+) (%d+)$')
+if ended == identity and tonumber(before) <= tonumber(time) then return { 'NONE' } end
+if isLast then
+    redis.call('HSET', userKey, 'consentEnded', identity .. ' ' .. before)
+    return { 'LAST' }
+end
 giveUpIdentity(userKey, number, identity)
 redis.call('HDEL', userKey, 'identities')
 if #lines > 0 then redis.call('HSET', userKey, 'identities', table.concat(lines, '\n')) end
 redis.call('SADD', unfinishedKey, intent)
 accountChanged(user, userKey)
-local address = redis.call('HGET', userKey, 'email')
-if address then
-    redis.call('RPUSH', mailKey, (string.gsub(notice, '\n%*\n', function() return '\n' .. address .. '\n' end, 1)))
-end
+notifyOwner(userKey, mailKey, 'unlinked', notice)
 return { 'OK' }
