@@ -1,6 +1,7 @@
 /// The reason why there is no response. It contains nothing of the request, so it may be logged.
 public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible {
-    /// The queue is full; `retryAfter`: when there may be room, in seconds, from 0.1 to 60. Nothing was sent.
+    /// The queue is full, or the time limit has passed in it; `retryAfter`: when there may be room, in seconds, from 0.1 to
+    /// 60. Nothing was sent.
     case overloaded(retryAfter: Double)
     /// The client was stopped.
     case stopped
@@ -16,7 +17,7 @@ public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible 
     case unreachable
     /// The server has no TLS, or its certificate is not trusted. Nothing was sent.
     case untrusted
-    /// The time limit has passed.
+    /// The time limit has passed after the transfer began.
     case timeout
     /// The response is larger than allowed.
     case tooLarge

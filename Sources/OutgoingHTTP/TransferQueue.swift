@@ -12,7 +12,16 @@ final class TransferQueue: @unchecked Sendable {
         /// On the monotonic clock, in µs.
         let askedAt: Int64
         let deliver: @Sendable (Result<OutgoingResponse, OutgoingFailure>) -> Void
-        var end: Int64 { askedAt + Int64(order.limits.total * 1_000_000) }
+        /// When it left the queue.
+        var begunAt: Int64?
+
+        /// When its time is over: of its wait, or of the transfer.
+        var end: Int64 {
+            let limits = order.limits
+            guard let waiting = limits.waiting else { return askedAt + Int64(limits.total * 1_000_000) }
+            guard let begunAt else { return askedAt + Int64(waiting * 1_000_000) }
+            return begunAt + Int64(limits.total * 1_000_000)
+        }
     }
 
     /// The thread's tasks.
@@ -20,6 +29,8 @@ final class TransferQueue: @unchecked Sendable {
         var starts: [Entry] = []
         /// Entries whose time limit passed before they began.
         var expired: [Entry] = []
+        /// When there may be room, in seconds.
+        var retryAfter = 0.0
         var cancels: [UInt64] = []
         /// If set, no more orders will come, and transfers that remain at this time are aborted.
         var stopAt: Int64?
@@ -40,6 +51,11 @@ final class TransferQueue: @unchecked Sendable {
         var numbers = OutgoingNumbers()
         /// The thread has ended, and freed `multi`.
         var isClosed = false
+
+        /// When there may be room, in seconds, by the times of the latest transfers.
+        func retryAfter(_ mostRunning: Int) -> Double {
+            min(max((meanTime ?? 0) * Double(waiting.count + 1) / Double(mostRunning) / 1_000, 0.1), 60)
+        }
     }
 
     let mostRunning: Int
@@ -65,9 +81,7 @@ final class TransferQueue: @unchecked Sendable {
             guard state.stopAt == nil else { return .failure(.stopped) }
             guard state.waiting.count + state.running.count < mostRunning + mostQueued else {
                 state.numbers.refused += 1
-                let seconds =
-                    (state.meanTime ?? 0) * Double(state.waiting.count + 1) / Double(mostRunning) / 1_000
-                return .failure(.overloaded(retryAfter: min(max(seconds, 0.1), 60)))
+                return .failure(.overloaded(retryAfter: state.retryAfter(mostRunning)))
             }
             let number = state.waiting.append { Entry(number: $0, order: order, askedAt: now, deliver: deliver) }
             wake(state)
@@ -120,7 +134,9 @@ final class TransferQueue: @unchecked Sendable {
             state.cancels = []
             orders.expired = state.waiting.removeAll { $0.end <= now }
             for entry in orders.expired { state.running[entry.number] = entry.askedAt }
-            while state.running.count < mostRunning, let entry = state.waiting.popFirst() {
+            orders.retryAfter = state.retryAfter(mostRunning)
+            while state.running.count < mostRunning, var entry = state.waiting.popFirst() {
+                entry.begunAt = now
                 state.running[entry.number] = entry.askedAt
                 orders.starts.append(entry)
             }

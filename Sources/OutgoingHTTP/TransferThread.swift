@@ -28,7 +28,7 @@ final class TransferThread {
             let now = MonotonicClock.microseconds
             let orders = queue.take(now: now)
             for number in orders.cancels { end(number, .failure(.cancelled)) }
-            for entry in orders.expired { deliver(entry, .failure(.timeout)) }
+            for entry in orders.expired { deliver(entry, .failure(.overloaded(retryAfter: orders.retryAfter))) }
             for entry in orders.starts { start(entry, now) }
             // Ended transfers have made room, which other entries may use.
             guard orders.cancels.isEmpty, orders.expired.isEmpty else { continue }

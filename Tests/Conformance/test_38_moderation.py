@@ -252,6 +252,42 @@ async def test_one_user_has_a_share_of_the_places_only(start, hook):
     assert (await say(tablet, id, "second"))["text"] == "second"
 
 
+@pytest.mark.parametrize("then", ["allow", "refuse"])
+async def test_a_text_whose_time_passes_in_the_queue_is_unavailable(start, hook, then):
+    hold = threading.Event()
+    server = hook(lambda call: body(ALLOW) if hold.wait(60) else 500)
+    room = Room(start(settings(server, **{
+        "hooks.concurrent": 1, "hooks.beforeMessage.timeout": "2s", "hooks.beforeMessage.onFailure": then}), shards=1))
+    ana, bob, id = await pair(room)
+    eve, dan = await room.come("eve"), await room.come("dan")
+    other = (await talk(eve, dan))["id"]
+    places = {"first": (ana, id), "second": (bob, id), "third": (eve, other), "fourth": (dan, other)}
+
+    def send(text, message):
+        client, conversation = places[text]
+        return asyncio.ensure_future(
+            client.ask("send", conversation=conversation, message={"id": message, "text": text}))
+
+    messages = {text: fresh() for text in places}
+    replies = {"first": send("first", messages["first"])}
+    await eventually(lambda: server.calls, "the first call")
+    replies |= {text: send(text, messages[text]) for text in places if text != "first"}
+    replies = {text: await reply for text, reply in replies.items()}
+    asked = {call.data["message"]["text"] for call in server.calls}
+    late = [text for text, reply in replies.items() if reply.get("code") == "unavailable"]
+    # There is one place, and a call takes as long as the others wait: at most one of them gets the place.
+    assert len(late) >= 2 and "first" not in late
+    for text, reply in replies.items():
+        if text in late:
+            assert reply["retryAfter"] > 0 and text not in asked, reply
+        else:
+            assert (reply["type"] == "sent" if then == "allow" else reply["code"] == "refused") and text in asked, reply
+    hold.set()
+    for text in late:
+        assert (await send(text, messages[text]))["type"] == "sent"
+    assert set(late) <= {call.data["message"]["text"] for call in server.calls}
+
+
 # Words
 
 

@@ -91,6 +91,30 @@ async def test_hidden_blocking_and_banned_users_are_omitted(place):
     assert await can() == [True, True]
 
 
+async def test_hidden_users_take_no_place_of_others(place):
+    accounts, room = place
+    bob = await accounts.sign_up(displayName="Bob")
+
+    async def name(user, text, isHidden=True):
+        changes = [("profile", {"displayName": text})] + [("visibility", {"findable": "nobody"})] * isHidden
+        for what, change in changes:
+            answer = await accounts.api.request("PATCH", f"/v1/users/{user}/{what}", change, token=room.backend)
+            assert answer.status in (200, 204), answer
+
+    hidden = [f"hidden-{number:03}" for number in range(250)]
+    for first in range(0, len(hidden), 25):
+        await together(*(name(user, f"Xa {user[-3:]}") for user in hidden[first:first + 25]))
+    shown = ["m", "z1", "z2"]
+    await together(*(name(user, text, isHidden=False) for user, text in zip(shown, ("Xa 120m", "Xa z1", "Xa z2"))))
+    for limit in (1, 2, 3, 20):
+        assert await found(accounts, bob.access, "xa", limit=limit) == shown[:limit]
+    # One more who hides changes no answer.
+    await name("hidden-more", "Xa")
+    for limit in (1, 2, 3, 20):
+        assert await found(accounts, bob.access, "xa", limit=limit) == shown[:limit]
+    assert await found(accounts, room.backend, "xa", limit=20) == ["hidden-more", *hidden[:19]]
+
+
 async def test_an_answer_is_bounded_and_sorted(place):
     accounts, room = place
     everyone = await together(*(accounts.sign_up(displayName=f"Zed {chr(97 + number)}") for number in range(22)))

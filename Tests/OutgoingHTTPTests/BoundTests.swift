@@ -52,10 +52,39 @@ import Testing
         let client = OutgoingClient(mostRunning: 1, mostQueued: 5)
         async let first = client.failure(servers.request("/never", within: 30))
         await servers.heard("arrived GET /never")
-        #expect(await client.failure(servers.request("/echo", within: 0.2)) == .timeout)
+        guard case .overloaded(let wait)? = await client.failure(servers.request("/echo", within: 0.2)) else {
+            Issue.record("it began, or was not refused")
+            return
+        }
+        #expect((0.1...60).contains(wait))
         #expect(try await servers.count("arrived GET /echo") == 0 && client.numbers.running == 1)
         client.stop()
         #expect(await first == .stopped)
+    }
+
+    @Test func `with a limit of its own for the queue, a request has its whole time after the wait`() async throws {
+        let servers = try await Servers()
+        let client = OutgoingClient(mostRunning: 1, mostQueued: 5)
+        async let first = client.result(servers.request("/hold", within: 60))
+        await servers.heard("arrived GET /hold")
+        var request = servers.request("/status/201", within: 2)
+        request.limits.waiting = 60
+        let second = await client.begin(request)
+        // Its failure shows that more than the second's total has passed.
+        request = servers.request("/echo", within: 60)
+        request.limits.waiting = 2.2
+        guard case .overloaded? = await client.failure(request) else {
+            Issue.record("it began, or was not refused")
+            return
+        }
+        _ = try await OutgoingClient().send(servers.request("/release"))
+        #expect(try await first.get().status == 200)
+        #expect(try await second.value.get().status == 201)
+        #expect(try await servers.count("arrived GET /echo") == 0)
+        // A call that began has its own failure.
+        request = servers.request("/never", within: 0.2)
+        request.limits.waiting = 60
+        #expect(await client.failure(request) == .timeout)
     }
 
     @Test func `a stop aborts running and waiting requests, and all senders get a result`() async throws {

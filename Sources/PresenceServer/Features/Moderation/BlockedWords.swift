@@ -12,12 +12,12 @@ struct BlockedWords: Sendable, Equatable {
     private var phrases: Set<String> = []
     /// The numbers of words that phrases have.
     private var lengths: [Int] = []
-    private var parts: [String] = []
+    private var parts = BlockedParts([])
 
     static let mostLines = 100_000
     /// Words of one phrase: a text is compared with each length.
     static let mostWords = 8
-    /// Lines that are compared with each part of a text.
+    /// Lines that are compared with any part of a text.
     static let mostParts = 1_000
 
     /// - Throws: what is wrong with the list.
@@ -25,6 +25,7 @@ struct BlockedWords: Sendable, Equatable {
         let lines = text.split(whereSeparator: \.isNewline).map { $0.trimmingCharacters(in: .whitespaces) }
             .filter { !$0.isEmpty && !$0.hasPrefix("#") }
         guard lines.count <= Self.mostLines else { throw StartFailure("has more than \(Self.mostLines) lines") }
+        var parts: [String] = []
         for line in lines {
             let (text, words) = Self.words(line)
             if words.isEmpty || text.unicodeScalars.contains(where: Self.isOfUnspacedScript) {
@@ -41,6 +42,7 @@ struct BlockedWords: Sendable, Equatable {
         guard parts.count <= Self.mostParts else {
             throw StartFailure("has more than \(Self.mostParts) lines that are compared with parts of words")
         }
+        self.parts = BlockedParts(parts)
     }
 
     init() {}
@@ -50,7 +52,7 @@ struct BlockedWords: Sendable, Equatable {
     /// Whether a text has one of them.
     func areIn(_ text: String) -> Bool {
         let (text, words) = Self.words(text)
-        if parts.contains(where: text.contains) { return true }
+        if parts.areIn(text) { return true }
         return lengths.contains { length in
             guard words.count >= length else { return false }
             return words.indices.dropLast(length - 1).contains {

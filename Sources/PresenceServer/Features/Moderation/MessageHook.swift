@@ -49,7 +49,9 @@ final class MessageHook: Sendable {
             ("content-type", "application/json"), ("webhook-id", name), ("webhook-timestamp", String(seconds)),
             ("webhook-signature", secret.signature(id: name, timestamp: seconds, body: body)),
         ]
+        // The operator's server has the whole time for each text, however many wait for a place.
         request.limits.total = Double(patience) / 1_000
+        request.limits.waiting = request.limits.total
         request.limits.responseBytes = Self.mostAnswerBytes
         let response = try await client.send(request)
         guard response.status == 200 else { return nil }

@@ -15,7 +15,7 @@ extension Moderation {
         about: "The file with the secret that signs these calls (whsec_…, not readable by others), as for webhooks.")
     static let timeout = Setting<Milliseconds>(
         "hooks.beforeMessage.timeout", 1_500, in: 50...10_000,
-        about: "How long a message waits for your server's answer, with its wait for a free place.")
+        about: "How long a message waits for your server's answer, and before that at most for a free place.")
     static let onFailure = Setting<OnFailure>(
         "hooks.beforeMessage.onFailure", .allow,
         about: "The decision about messages for which no usable answer came in time: allow or refuse.")

@@ -26,6 +26,7 @@ final class Moderation: Feature {
     /// Asks the operator's server; `nil` if there is none.
     typealias Judge = (MessageDraft, Identifier, Timestamp) async throws(OutgoingFailure) -> Verdict?
     var judge: Judge?
+    /// How long a server may take for a verdict: the wait for a place, and the call.
     private let claim: Milliseconds
     /// A quarter of the calls.
     private let mostOfUser: Int
@@ -37,7 +38,7 @@ final class Moderation: Feature {
     init(_ shard: ShardLogic) {
         self.shard = shard
         let configuration = shard.configuration
-        claim = configuration[Self.timeout] + Self.lateness
+        claim = 2 * configuration[Self.timeout] + Self.lateness
         mostOfUser = max(1, configuration[Self.concurrent] / 4)
         blocked =
             configuration[Self.blockedWords].isEmpty ? nil : shard.shared.object { CurrentBlockedWords(configuration) }
@@ -143,7 +144,7 @@ final class Moderation: Feature {
     // MARK: The hook
 
     /// - Returns: The verdict, also the one for a failure; `nil` if a failure refuses.
-    /// - Throws: if the hook was not asked, because too many texts wait.
+    /// - Throws: if the hook was not asked, because too many texts wait, or this one waited for too long.
     private func ask(_ draft: MessageDraft, _ id: Identifier) async throws(Refusal) -> Verdict? {
         guard let judge else { return .allow }
         guard asking[draft.from, default: 0] < mostOfUser else { throw Self.tooMany }

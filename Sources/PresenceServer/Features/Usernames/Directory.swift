@@ -11,32 +11,38 @@ extension Script {
 
 /// `GET /v1/people?starts=ana&limit=10`, with `accounts.directory`.
 extension Usernames {
-    /// Partitions that are read at a time.
+    /// Partitions or users that are read at a time.
     private static let window = 16
-    /// Users that are looked at for each one that may be shown. Those who hide from the caller are omitted.
-    private static let spare = 3
+    /// Entries of the first page. Each further page is twice as long.
+    private static let leastPage = 20
+    /// Entries that are looked at for one answer. Only beyond so many would a hidden user take the place of another one, and
+    /// so reveal the beginning of a name.
+    private static let mostLookedAt = 300
 
     func showPeople(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         try chargeLookUp(by: call.viewer)
         guard shard.link.isLive else { throw .noStore }
         let query = try call.decoded { (_) throws(DecodingFailure) in try PeopleQuery(call.request.query) }
-        let entries = try await entries(starting: query.starts, most: query.limit * Self.spare)
         var people: [(user: UserID, person: FoundPerson)] = []
-        var seen: Set<UserID> = []
-        for entry in entries {
-            guard people.count < query.limit else { break }
-            guard !seen.contains(entry.user) else { continue }
-            let person: FoundPerson
-            do throws(RedisFailure) {
-                person = try await shard.policies.find(entry.user, for: call.viewer, with: "ban")
-            } catch {
-                throw .noStore
+        var looks: [UserID: FoundPerson] = [:]
+        var (last, left, size) = ([UInt8](), Self.mostLookedAt, max(2 * query.limit, Self.leastPage))
+        while people.count < query.limit, size > 0 {
+            let entries = try await entries(starting: query.starts, after: last, most: size)
+            // A page is looked at as a whole, so that neither the answer nor its time tells which users hide.
+            let others = Set(entries.map(\.user)).subtracting(looks.keys)
+            looks.merge(try await look(at: others, for: call.viewer)) { $1 }
+            for entry in entries where people.count < query.limit {
+                guard let person = looks[entry.user], !people.contains(where: { $0.user == entry.user }) else {
+                    continue
+                }
+                // A profile that the caller may not see is not found by the name in it.
+                let isShown = entry.isUsername || person.profile != ServerMessageWriter.noProfile
+                guard person.isAllowed, !isBanned(person), isShown else { continue }
+                people.append((entry.user, person))
             }
-            // A profile that the caller may not see is not found by the name in it.
-            let isShown = entry.isUsername || person.profile != ServerMessageWriter.noProfile
-            guard person.isAllowed, !isBanned(person), isShown else { continue }
-            seen.insert(entry.user)
-            people.append((entry.user, person))
+            guard entries.count == size, let end = entries.last else { break }
+            (last, left) = (end.bytes, left - size)
+            size = min(2 * size, left)
         }
         let json = people.map { found in
             var json = Array(#"{"user":"#.utf8)
@@ -52,13 +58,25 @@ extension Usernames {
         return ban.until.map { $0 > shard.clock.redisNow } ?? true
     }
 
-    /// The first entries of all partitions, in the order of their names.
-    private func entries(starting text: String, most: Int) async throws(Refusal) -> [DirectoryEntry] {
+    private func look(at users: Set<UserID>, for viewer: UserID?) async throws(Refusal) -> [UserID: FoundPerson] {
+        let page = Page()
+        await shard.tasks.each(Array(users), window: Self.window) { [shard] user in
+            page.looks[user] = try? await shard.policies.find(user, for: viewer, with: "ban")
+        }
+        guard page.looks.count == users.count else { throw .noStore }
+        return page.looks
+    }
+
+    /// The first entries of all partitions after another one, in the order of their names.
+    private func entries(
+        starting text: String, after last: [UInt8], most: Int
+    ) async throws(Refusal) -> [DirectoryEntry] {
         let (page, places) = (Page(), [Int](0..<shard.partitions.count))
         await shard.tasks.each(places, window: Self.window) { [shard] place in
             let keys = shard.partitions.keys(place)
             let call = ScriptCall(
-                .peopleStarting, in: keys, ["directory": keys.directory], ["starts": text, "most": most])
+                .peopleStarting, in: keys, ["directory": keys.directory],
+                ["starts": text, "after": last.hexadecimal, "most": most])
             do throws(Refusal) {
                 let reply = try await shard.run(call, changes: false)
                 page.entries += reply.rest.compactMap { $0.bytes.flatMap { DirectoryEntry($0) } }
@@ -72,6 +90,7 @@ extension Usernames {
 
     private final class Page {
         var entries: [DirectoryEntry] = []
+        var looks: [UserID: FoundPerson] = [:]
         var refusal: Refusal?
     }
 }
