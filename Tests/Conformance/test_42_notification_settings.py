@@ -175,6 +175,35 @@ async def test_a_change_reaches_all_devices_and_nobody_else(room):
         assert not [message for message in client.log if message["type"] == "ownNotificationSettings"]
 
 
+async def test_settings_that_change_nothing_are_answered_and_reach_nobody(room):
+    phone = await room.come("ana")
+    quiet = {"timezone": "Europe/Berlin", "from": "22:00", "to": "07:00"}
+    first = await settle(room, "ana", quiet=quiet, kinds={"b": {"push": False}, "a": {}})
+    for same in ({"quiet": quiet | {"days": [7, 6, 5, 4, 3, 2, 1]}, "kinds": {"a": {}, "b": {"push": False}}}, first):
+        assert await settle(room, "ana", **same) == first
+    other = await settle(room, "ana")
+    await phone.hear("ownNotificationSettings", settings=other)
+    # The other events would have come before.
+    told = [message["settings"]["version"] for message in phone.log if message["type"] == "ownNotificationSettings"]
+    assert set(told) <= {first["version"], other["version"]} and len(told) <= 2, told
+
+
+@pytest.mark.parametrize("place,body,burst", [
+    (PLACE, lambda number: {"preview": number % 2 == 0}, 20),
+    (DEVICE, lambda number: {"pushToken": f"t{number}", "platform": "fcm"}, 60)], ids=["settings", "devices"])
+async def test_changes_have_a_rate_for_each_user(start, place, body, burst):
+    # A server with more shards has as many buckets.
+    room = Room(start(SETTINGS, shards=1))
+    for number in range(burst + 100):
+        answer = await CheckedAPI(room.server).request("PUT", place, body(number), token=room.token("ana"))
+        if answer.status == 429:
+            break
+    assert number >= burst and answer.status == 429, (number, answer)
+    assert answer.json["code"] == "rate_limited" and 0 < answer.json["retryAfter"] <= 10_000, answer
+    answer = await CheckedAPI(room.server).request("PUT", place, body(0), token=room.token("bob"))
+    assert answer.status in (200, 204), answer
+
+
 async def test_the_kinds_are_announced_with_names_for_people(room):
     answer = (await room.api.request("GET", "/v1/server")).json["notificationSettings"]
     assert answer == {"kinds": [{"kind": "order", "name": "Orders & more"}, {"kind": "news", "name": "news"}], "quietHours": True}

@@ -118,6 +118,11 @@ extension InMemoryServer.State {
         guard ["push", "hold"].contains(whileBusy) else { throw .invalid("whileBusy", nil) }
         settings["whileBusy"] = whileBusy
         settings["quiet"] = try (asked["quiet"] as? Object).map(Self.quiet)
+        if let stored = notificationSettings[user] {
+            settings["version"] = stored["version"]
+            // Nobody hears of settings that change nothing.
+            if InMemoryServer.bytes(settings) == InMemoryServer.bytes(stored) { return stored }
+        }
         settings["version"] = Int(nextVersion())
         notificationSettings[user] = settings
         for peer in peers.values where peer.isConnected && peer.user == user {

@@ -128,6 +128,57 @@ import Testing
         try talk.world.run(until: "the push", within: 2_000) { talk.handed.map(\.text) == ["held"] }
     }
 
+    @Test func `settings that change nothing decide nothing anew`() throws {
+        let talk = try talk { $0.quiet = quiet(600) }
+        talk.say("held")
+        try talk.world.run(for: 60_000)
+        let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
+        func state() throws -> [String?] {
+            [
+                try talk.world.redis.command(["ZSCORE", keys.held, "bob"]).get().string,
+                try talk.world.redis.command(["HGET", keys.user(bob), "notifyVersion"]).get().string,
+            ]
+        }
+        let before = try state()
+        #expect(!before.contains(nil))
+        var same = NotificationSettings()
+        same.quiet = quiet(600)
+        set(same, in: talk)
+        try talk.world.run(for: 10_000)
+        #expect(try state() == before && talk.handed.isEmpty)
+    }
+
+    @Test func `of notifications for their push alone the newest 200 are held`() throws {
+        let talk = try talk {
+            $0.quiet = quiet(600)
+            $0.kinds["order"] = .init(inbox: false, push: true)
+        }
+        // Each is decided before a later one takes its place in the list.
+        for batch in 0..<21 {
+            for number in 0..<10 { notify(talk, "n\(batch)-\(number)") }
+            try talk.world.run(for: 2_000)
+        }
+        let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
+        let held = try talk.world.redis.command(["HKEYS", keys.pushed(bob)]).get().array ?? []
+        let numbers = held.compactMap { Int($0.string?.dropFirst().prefix { $0 != "." } ?? "") }
+        #expect(numbers.sorted() == Array(11...210))
+    }
+
+    @Test func `a push is held for a minute if the time zone of its user cannot be read now`() throws {
+        // The first has no quiet hours now, the second has some.
+        for (minutes, isQuiet) in [(Int64(-1), false), (10, true)] {
+            let talk = try talk { $0.quiet = quiet(minutes) }
+            for shard in talk.world.shards { shard.workers.room = 0 }
+            talk.say("held")
+            try talk.world.run(for: 30_000)
+            #expect(talk.handed.isEmpty)
+            for shard in talk.world.shards { shard.workers.room = nil }
+            try talk.world.run(for: 120_000)
+            #expect(talk.handed.isEmpty == isQuiet)
+            try talk.world.run(until: "the push", within: 600_000) { talk.handed.map(\.text) == ["held"] }
+        }
+    }
+
     @Test func `who is busy is pushed to when that ends`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")

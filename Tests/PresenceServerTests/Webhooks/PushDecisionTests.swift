@@ -169,6 +169,28 @@ import Testing
         #expect(try devices() == ["g:g2"])
     }
 
+    @Test func `a further new device writes nothing where no push counts already`() throws {
+        let talk = try PushTalk(apns: true)
+        try talk.register("0a")
+        talk.say()
+        try talk.world.run(until: "the push", within: 60_000) { talk.handed.count == 1 }
+        let bob = UserID("bob")!
+        let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
+        func record() throws -> String {
+            try talk.world.redis.command(["HGET", keys.pushed(bob), talk.id.string]).get().string ?? ""
+        }
+        #expect(try record().hasPrefix("1 "))
+        try talk.register("0b")
+        let forgotten = try record()
+        #expect(forgotten.hasPrefix("0 0|"))
+        try talk.world.run(for: 1_000)
+        try talk.register("0c")
+        #expect(try record() == forgotten)
+        talk.say("next")
+        try talk.world.run(until: "the next push", within: 60_000) { talk.handed.count == 2 }
+        #expect(talk.handed[1].pushToken == "0c")
+    }
+
     @Test func `a pause that is asked for one device holds up no other push`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")

@@ -23,6 +23,9 @@ final class NotificationSettingsRequests: Feature {
                 ? [] : ["no data of time zones in \(Zones.folder) (tzdata): users cannot set quiet hours"]
         })
 
+    /// A user may set them 20 times, then once in 10 s, on each shard: each change is up to 16 KB, for all devices.
+    private static let rate = RateLimit(every: 10_000, burst: 20)
+
     private unowned let shard: ShardLogic
     private let own: OwnNotificationSettings
     let zones: Zones
@@ -45,7 +48,7 @@ final class NotificationSettingsRequests: Feature {
                 .json(200, try await settings(of: try call.owner()).json)
             })
         registry.route(
-            "PUT", "/v1/me/notificationSettings", for: .users, limits: RouteLimits(bodyBytes: 32_768),
+            "PUT", "/v1/me/notificationSettings", for: .users, limits: RouteLimits(bodyBytes: 32_768, rate: Self.rate),
             answer: { [unowned self] (call) async throws(Refusal) in try await set(call) })
     }
 

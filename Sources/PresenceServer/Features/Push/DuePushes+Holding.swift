@@ -9,6 +9,8 @@ extension DuePushes {
     private static let mostListed = 200
     /// Those that are looked at at a time.
     private static let window = 8
+    /// ms after which a push is decided again if the time zone of its user could not be read.
+    private static let unreadZone: Milliseconds = 60_000
 
     private struct Held {
         let settings: NotificationSettings
@@ -52,13 +54,21 @@ extension DuePushes {
     func holdEnd(
         _ settings: NotificationSettings, _ isBusy: Bool, isUrgent: Bool, at time: Timestamp
     ) async -> Timestamp? {
-        var zone: ZoneRules?
-        if let name = settings.quiet?.timezone {
-            // Without the rules of a zone, which the system had when it was set, there are no quiet hours.
-            zone = try? await shard.feature(NotificationSettingsRequests.self)?.zones.rules(of: name)
-            if zone == nil { shard.logSparsely("time zone not known", ["name": name], level: .warning) }
+        func end(in zone: ZoneRules?) -> Timestamp? {
+            settings.hold(at: time, isBusy: isBusy, isUrgent: isUrgent, in: zone)
         }
-        return settings.hold(at: time, isBusy: isBusy, isUrgent: isUrgent, in: zone)
+        guard let quiet = settings.quiet, !(isUrgent && quiet.allow.contains(.urgent)),
+            let zones = shard.feature(NotificationSettingsRequests.self)?.zones
+        else { return end(in: nil) }
+        do throws(Refusal) {
+            let zone = try await zones.rules(of: quiet.timezone)
+            // Without the rules of a zone, which the system had when it was set, there are no quiet hours.
+            if zone == nil { shard.logSparsely("time zone not known", ["name": quiet.timezone], level: .warning) }
+            return end(in: zone)
+        } catch {
+            // Too many jobs wait. The quiet hours may have begun.
+            return end(in: nil) ?? time + Self.unreadZone
+        }
     }
 
     // MARK: The end
@@ -173,7 +183,8 @@ extension DuePushes {
         let (user, keys) = (place.user, shard.partitions.keys(of: place.user))
         let notifications = push.summary?.notifications ?? (push.notification == nil ? [] : [place.conversation.string])
         let call = ScriptCall(
-            .pushHold, in: keys, ["pushed": keys.pushed(user), "held": keys.held],
+            .pushHold, in: keys,
+            ["pushed": keys.pushed(user), "held": keys.held, "notifications": keys.notifications(user)],
             ["user": user, "conversation": place.conversation, "at": push.at, "hold": time], each: notifications)
         guard try await run(call, of: user) != nil else { return false }
         schedule(user, after: time - facts.now)

@@ -27,6 +27,8 @@ final class Push: Feature {
     private let hasAPNs: Bool
     let hasReceivers: Bool
     private static let mostTokenBytes = 1_024
+    /// A user may register 60 devices, then one in 10 s, on each shard: a new one reads all of the user's last pushes.
+    private static let rate = RateLimit(every: 10_000, burst: 60)
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -75,7 +77,8 @@ final class Push: Feature {
         }
         let limits = RouteLimits(bodyBytes: 16_384)
         registry.route(
-            "PUT", "/v1/me/devices/current", for: .users, limits: limits,
+            "PUT", "/v1/me/devices/current", for: .users,
+            limits: RouteLimits(bodyBytes: limits.bodyBytes, rate: Self.rate),
             answer: { [unowned self] (call) async throws(Refusal) in
                 let (platform, token) = try await device(in: call)
                 return try await set(platform, token, call)

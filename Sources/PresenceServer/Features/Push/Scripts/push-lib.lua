@@ -29,10 +29,32 @@ local function heldPlaces(pushedKey)
     return places
 end
 
+-- Whatever happens to the push of a notification, it is not held any more. If the notification is for its push alone (notify), its
+-- text is removed, too.
+local function dropPushed(pushedKey, notificationsKey, name)
+    redis.call('HDEL', pushedKey, name)
+    redis.call('HDEL', notificationsKey, 'push ' .. string.match(name, '^#(%d+)'))
+end
+
+-- Of a user's notifications the newest 200 are held. Quiet hours may last forever, and notifications that are for their push alone have
+-- no other bound.
+local function dropOldestHeld(pushedKey, notificationsKey)
+    local most, held = 200, {}
+    if redis.call('HLEN', pushedKey) <= most then return end
+    for _, name in ipairs(redis.call('HKEYS', pushedKey)) do
+        local seq = tonumber(string.match(name, '^#(%d+)') or '')
+        if seq then held[#held + 1] = { seq = seq, name = name } end
+    end
+    if #held <= most then return end
+    table.sort(held, function(a, b) return a.seq < b.seq end)
+    for i = 1, #held - most do dropPushed(pushedKey, notificationsKey, held[i].name) end
+end
+
 -- A push that waits for the end of a user's quiet hours, or of their being busy. An earlier time that is already set stays.
-local function holdPush(key, user, pushedKey, conversation, record, seq, limit)
-    putPush(pushedKey, conversation, record, seq, '0', '') -- mutation: held-is-recorded
+local function holdPush(key, user, pushedKey, notificationsKey, place, record, seq, limit)
+    putPush(pushedKey, place, record, seq, '0', '') -- mutation: held-is-recorded
     redis.call('ZADD', key, 'LT', int(limit), user)
+    if string.sub(place, 1, 1) == '#' then dropOldestHeld(pushedKey, notificationsKey) end
 end
 
 -- A user's settings of notifications as JSON in the server's own form, so plain text can be searched in it.
@@ -100,11 +122,4 @@ local function newestDevices(key, grantsKey, userKey, idle, platforms)
         names = names .. ' ' .. deviceName(platform, token, platforms)
     end
     return '"devices":[' .. table.concat(shown, ',') .. ']', names
-end
-
--- Whatever happens to the push of a notification, it is not held any more. If the notification is for its push alone (notify), its
--- text is removed, too.
-local function dropPushed(pushedKey, notificationsKey, name)
-    redis.call('HDEL', pushedKey, name)
-    redis.call('HDEL', notificationsKey, 'push ' .. string.match(name, '^#(%d+)'))
 end

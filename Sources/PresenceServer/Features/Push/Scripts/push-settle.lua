@@ -52,7 +52,7 @@ if hold ~= '' then
     if hold == 'never' then
         putPush(pushedKey, conversation, record, seq, int(now), '')
     else
-        holdPush(heldKey, user, pushedKey, conversation, record, seq, hold)
+        holdPush(heldKey, user, pushedKey, notificationsKey, conversation, record, seq, hold)
     end
     -- The list of notifications does not wait. It has the message if that is held already.
     local isKnown = isNotification or isHeld(record) and record.seq == tonumber(seq)

@@ -38,8 +38,9 @@ if isKnown then return { 'OK' } end
 -- Earlier pushes may have reached no device, so a new device gets the next message of each conversation.
 local records, forgotten = redis.call('HGETALL', pushedKey), {}
 for i = 1, #records, 2 do
-    -- No push counts (push-lib), with an epoch of its own. A held one has not been made yet.
-    if not string.match(records[i + 1], '^[1-9]%d* 0|') then
+    -- No push counts (push-lib), with an epoch of its own. A held one has not been made yet. A record by which none counts stays: a
+    -- decision that rests on it takes the devices of when it is carried out.
+    if not string.match(records[i + 1], '^%d+ 0|') then
         forgotten[#forgotten + 1] = records[i]
         forgotten[#forgotten + 1] = '0 0|' .. int(now)
     end
