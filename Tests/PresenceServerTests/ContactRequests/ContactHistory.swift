@@ -215,7 +215,9 @@ final class ContactHistory: DrawnHistory {
     /// The asker's request has reached the user: it is shown only if it may be.
     private func judgeDelivery(of asker: String, to user: String, number: String) throws {
         guard try state(of: "in:" + asker, of: user) == "o" else { return }
-        // A repeated delivery changes nothing, and the user may hide since.
+        // A repeated or late delivery changes nothing, and the user may hide since.
+        let held = try redis.ask(["HGET", keys(of: UserID(user)!).asked(UserID(user)!), "in:" + asker]).get().string
+        guard held?.hasPrefix(number + " ") == true else { return }
         guard shown.insert("\(user) \(asker) \(number)").inserted else { return }
         count("shown")
         let (user, keys) = (UserID(user)!, keys(of: UserID(user)!))
