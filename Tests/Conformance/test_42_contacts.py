@@ -426,7 +426,6 @@ async def test_an_export_does_not_show_what_a_deleted_user_saw(start):
     assert '"contactRequest"' not in (await cy.call("GET", "/v1/me/export")).body
     for each in (bob, cy):
         assert (await each.call("DELETE", "/v1/me", {"password": PASSWORD})).status == 204
-
     await eventually(lambda: not any(key.endswith("asked:" + ana.user) and "out:" in value
                                      for key, value in values(redis).items()), "both are forgotten")
     assert '"contactRequest"' not in (await ana.call("GET", "/v1/me/export")).body
