@@ -188,9 +188,16 @@ async def test_a_block_ends_requests_in_both_directions(server):
     await bob.did("unblock", users=[ana.user, cy.user])
     await quiet(bob)
     assert askers(bob) == askers(cy) == []
-    # A withdrawn request may be made again.
+    # Withdrawn and made again, it is not shown twice, however soon.
     await bob.did("requestContact", user=cy.user)
-    await asked_by(cy, bob)
+    for _ in range(3):
+        await asyncio.gather(bob.did("block", users=[cy.user]), bob.did("unblock", users=[cy.user]),
+                             bob.did("requestContact", user=cy.user))
+    await quiet(cy)
+    assert askers(cy) == []
+    # The user who was asked may ask in turn.
+    await cy.did("requestContact", user=bob.user)
+    await are_contacts(bob, cy)
 
 
 async def test_bad_requests_have_clear_errors(server):
@@ -250,11 +257,88 @@ async def test_the_list_is_bounded_and_fits_into_one_message(start):
     await eventually(lambda: len(askers(bob)) == 100, "the list is full")
     await quiet(bob)
     assert len(askers(bob)) == 100 and newest(bob)[0]["text"] == text
-    first = askers(bob)[0]
-    await bob.did("answerContact", user=first, accept=False)
+    first, second = askers(bob)[:2]
+    await bob.did("answerContact", user=second, accept=False)
     assert (await post(room, "late", bob.user)).status == 204
-    await eventually(lambda: "late" in askers(bob), "there is room again")
+    await eventually(lambda: "late" in askers(bob), "there is room")
+    assert len(askers(bob)) == 100 and first in askers(bob)
+    # The oldest falls out of a full list, and its repeat brings it back.
+    assert (await post(room, "later", bob.user)).status == 204
+    await eventually(lambda: "later" in askers(bob), "the newest is shown")
     assert len(askers(bob)) == 100 and first not in askers(bob)
+    await bob.refused("not_found", "answerContact", user=first, accept=True)
+    assert (await post(room, first, bob.user, text="Again")).status == 204
+    await eventually(lambda: first in askers(bob), "it is back")
+    assert len(askers(bob)) == 100 and newest(bob)[-1] | {"at": 0} == {"user": first, "text": "Again", "at": 0}
+    # A refused one does not come back.
+    assert (await post(room, second, bob.user)).status == 204
+    await quiet(bob)
+    assert second not in askers(bob)
+
+
+async def test_guests_do_not_close_a_list(start):
+    server = start(ON | SETTINGS | {"accounts.guests.enabled": True})
+    room = Room(server)
+    ana, bob = await people(room, "ana", "bob")
+    await ana.did("requestContact", user=bob.user)
+    await asked_by(bob, ana)
+    guest = await Accounts(server).post("/v1/accounts", guest=True)
+    first = guest.json["user"]
+    assert (await post(room, first, bob.user)).status == 204
+    await eventually(lambda: first in askers(bob), "a guest asks")
+    for number in range(98):
+        assert (await post(room, f"u{number}-{room.suffix}", bob.user)).status == 204
+    await eventually(lambda: len(askers(bob)) == 100, "the list is full")
+    # The guest's request gives way, although hers is older.
+    assert (await post(room, "late-" + room.suffix, bob.user)).status == 204
+    await eventually(lambda: "late-" + room.suffix in askers(bob), "the newest is shown")
+    assert first not in askers(bob) and ana.user in askers(bob)
+    # Another one finds no place.
+    guest = await Accounts(server).post("/v1/accounts", guest=True)
+    assert (await post(room, guest.json["user"], bob.user)).status == 204
+    await quiet(bob)
+    assert len(askers(bob)) == 100 and guest.json["user"] not in askers(bob) and ana.user in askers(bob)
+
+
+async def test_the_work_for_a_request_does_not_depend_on_its_end(start):
+    redis = start.redis()
+    room = Room(start(SETTINGS, redis=redis))
+    asker, *others = await people(room, "ana", "shown", "blocking", "hidden")
+    shown, blocking, hidden = others
+    for other in others:
+        for number in range(60):
+            assert (await post(room, f"u{number}-{room.suffix}", other.user)).status == 204
+        await eventually(lambda: len(askers(other)) == 60, "many have asked")
+    await blocking.did("block", users=[asker.user])
+    await hidden.did("setVisibility", visibility={"findable": "nobody"})
+    calls = []
+    for other in others:
+        await quiet(other)
+        redis.command("CONFIG", "RESETSTAT")
+        await asker.did("requestContact", user=other.user)
+        stats = dict(line.split(":", 1) for line in redis.command("INFO", "commandstats").splitlines() if ":" in line)
+        calls.append(sum(int(stats.get("cmdstat_" + name, "calls=0").split("calls=")[1].split(",")[0])
+                         for name in ("hget", "hgetall", "hkeys")))
+    await eventually(lambda: asker.user in askers(shown), "hers is shown")
+    assert asker.user not in askers(blocking) + askers(hidden)
+    # (The list of the user who is shown one is read again.)
+    assert max(calls) - min(calls) < 20, calls
+    # Each of them keeps a note, which goes with their accounts.
+    for other in others:
+        assert any(key.endswith("asked:" + other.user) and "in:" + asker.user in value for key, value in values(redis).items())
+
+
+async def test_an_acceptance_that_meets_a_block_makes_both_contacts_or_neither(server):
+    room = Room(server)
+    for number in range(12):
+        ana, bob = await people(room, f"ana{number}", f"bob{number}")
+        await ana.did("requestContact", user=bob.user)
+        await asked_by(bob, ana)
+        phone = await room.come(f"bob{number}", "phone")
+        await asyncio.gather(bob.begin("answerContact", user=ana.user, accept=True),
+                             phone.did("block", users=[ana.user]))
+        lists = await contacts(ana), await contacts(bob)
+        assert lists in (([bob.user], [ana.user]), ([], [])), lists
 
 
 async def test_a_flood_of_two_devices_and_a_pipeline_changes_nothing_twice(server):
@@ -318,6 +402,33 @@ async def test_a_ban_withdraws_requests(server):
     assert answer.status == 200
     await asked_by(bob)
     await bob.refused("not_found", "answerContact", user=ana.user, accept=True)
+    # Nor does a backend ask for them.
+    cy, = await people(room, "cy")
+    answer = await post(room, ana.user, cy.user)
+    assert answer.status == 403 and answer.json["code"] == "banned" and answer.json["reason"] == "Spam", answer
+    await quiet(cy)
+    assert askers(cy) == []
+
+
+async def test_an_export_does_not_show_what_a_deleted_user_saw(start):
+    redis = start.redis()
+    server = start(ON | SETTINGS, redis=redis)
+    accounts, room = Accounts(server), Room(server)
+    ana, bob, cy = await together(*[accounts.sign_up(displayName=name) for name in ("Ana", "Bob", "Cy")])
+    clients = [await room.come(name, token=each.access) for name, each in (("ana", ana), ("bob", bob), ("cy", cy))]
+    await clients[2].did("block", users=[ana.user])
+    for other in (bob, cy):
+        await clients[0].did("requestContact", user=other.user)
+    await asked_by(clients[1], clients[0])
+    export = await ana.call("GET", "/v1/me/export")
+    assert f'"to":"{bob.user}"' in export.body and f'"to":"{cy.user}"' in export.body
+    # Bob saw it, and Cy did not.
+    assert '"contactRequest"' not in (await cy.call("GET", "/v1/me/export")).body
+    for each in (bob, cy):
+        assert (await each.call("DELETE", "/v1/me", {"password": PASSWORD})).status == 204
+    await eventually(lambda: not any(key.endswith("asked:" + ana.user) and "out:" in value
+                                     for key, value in values(redis).items()), "both are forgotten")
+    assert '"contactRequest"' not in (await ana.call("GET", "/v1/me/export")).body
 
 
 async def test_a_deleted_account_takes_requests_along(start):
@@ -400,6 +511,13 @@ async def test_a_strangers_conversation_is_a_request_and_shows_nothing_until_it_
     assert marks(before, bob) == {"user": bob.user, "read": 0, "delivered": 0}
     assert not leaks(ana, start)
     assert (await info(bob, id))["unread"] == 0
+    # Nor what he sets.
+    for receipts in ("nobody", "everyone"):
+        await bob.did("setVisibility", visibility={"receipts": receipts})
+        await eventually(lambda: [e for e in bob.log if e["type"] == "ownVisibility"
+                                  and e["visibility"].get("receipts") == receipts], "he is told")
+        await quiet(ana)
+        assert await info(ana, id) == before and not leaks(ana, start)
     # Her own messages still come, and are marked in vain.
     await say(ana, id, "Are you there?")
     await sees(bob, id, last=2, request=True)

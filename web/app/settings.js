@@ -74,7 +74,7 @@ class Privacy extends Screen {
       receipts: choice("Who sees what I have read", "receipts", [["everyone", "Everybody"], ["nobody", "Nobody"]], "With “Nobody”, you do not see what others have read.", set("receipts")),
     };
     const from = choice("Who may begin a conversation with me", "from", [["everyone", "Everybody"], ["contacts", "The people I have added"]],
-      "Others send a request: they see neither whether you are here nor what you have read until you accept.",
+      "Others send a request: they see neither what you have read nor that you type until you accept.",
       (value) => client.request("setVisibility", { conversations: { from: value } }));
     from.node.hidden = true;
     serverHas("contactRequests").then((has) => (from.node.hidden = !has));

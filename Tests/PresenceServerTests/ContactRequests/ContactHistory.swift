@@ -215,7 +215,8 @@ final class ContactHistory: DrawnHistory {
     /// The asker's request has reached the user: it is shown only if it may be.
     private func judgeDelivery(of asker: String, to user: String, number: String) throws {
         guard try state(of: "in:" + asker, of: user) == "o" else { return }
-        // A repeated delivery changes nothing, and the user may hide since.
+        // A repeated or late delivery changes nothing, and the user may hide since.
+        guard try entry("in:" + asker, of: user)?.hasPrefix(number + " ") == true else { return }
         guard shown.insert("\(user) \(asker) \(number)").inserted else { return }
         count("shown")
         let (user, keys) = (UserID(user)!, keys(of: UserID(user)!))
@@ -228,9 +229,12 @@ final class ContactHistory: DrawnHistory {
     }
 
     func state(of field: String, of user: String) throws -> Substring? {
+        try entry(field, of: user)?.split(separator: " ").last.map { $0.prefix(1) }
+    }
+
+    private func entry(_ field: String, of user: String) throws -> String? {
         let user = UserID(user)!
-        let value = try redis.ask(["HGET", keys(of: user).asked(user), field]).get().string
-        return value?.split(separator: " ").last.map { $0.prefix(1) }
+        return try redis.ask(["HGET", keys(of: user).asked(user), field]).get().string
     }
 
     private func recordTalk(_ script: Script, _ rest: [String], _ words: [String]) throws {

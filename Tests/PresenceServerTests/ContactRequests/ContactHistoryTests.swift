@@ -30,6 +30,8 @@ import Testing
         ScriptMistake(
             name: "a block leaves the request that there is", at: "block-ends-asking", faults: ["who still asks"],
             seed: 10),
+        ScriptMistake(
+            name: "a withdrawn request stays", at: "withdrawn-stays", faults: ["who does not ask", "who is gone"]),
         ScriptMistake(name: "a hidden user is asked", at: "hidden-is-asked", faults: ["hides from"], seed: 4),
         ScriptMistake(name: "a refused user asks again", at: "refused-asks-again", faults: ["has refused"], seed: 7),
         ScriptMistake(

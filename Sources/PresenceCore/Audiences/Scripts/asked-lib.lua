@@ -1,6 +1,7 @@
 -- The requests between users are a hash of each user, which expires:
---   in:USER   "NUMBER AT STATE": USER asks this user. STATE: o open, then \31 NAME \31 TEXT as JSON or nothing; a accepted
---             and being carried out; r refused; x over; g this user is deleted, and USER loses the request
+--   in:USER   "NUMBER AT STATE": USER asks this user. STATE: o open, then \31 NAME \31 TEXT as JSON or nothing, then \31g if
+--             USER is a guest; a accepted and being carried out; r refused; w withdrawn after it was shown; f fell out of a
+--             full list; x over, or not shown; g this user is deleted, and USER loses the request
 --   out:USER  "NUMBER AT STATE": this user asks USER. STATE: w on its way, then \31 TEXT; s sent; d accepted; x withdrawn, and
 --             USER is to lose it
 --   #         the last number given: of what this user asks, and the version of the list of open ones
@@ -39,7 +40,7 @@ end
 -- A block ends what is open between the user and the other, in both directions.
 local function endAsked(key, user, other, unfinishedKey, intent)
     local theirs, own = askedAt(key, 'in:' .. other), askedAt(key, 'out:' .. other)
-    if theirs and theirs.state == 'o' then
+    if theirs and (theirs.state == 'o' or theirs.state == 'f') then
         putAsked(key, 'in:' .. other, theirs.number, now, 'r') -- mutation: block-ends-asking
         tellAsked(key, user)
     end

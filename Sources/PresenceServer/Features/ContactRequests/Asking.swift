@@ -44,6 +44,13 @@ final class Asking {
         init(_ user: UserID) { self.user = user }
     }
 
+    /// What is shown of the user, and decided by.
+    private struct Asker {
+        /// As JSON.
+        let name: String
+        let isGuest: String
+    }
+
     private struct Thing {
         let kind: String
         let other: UserID
@@ -62,13 +69,13 @@ final class Asking {
             .asking, in: keys,
             [
                 "unfinished": keys.unfinished, "asked": keys.asked(user), "contacts": keys.contacts(user),
-                "blocks": keys.blocks(user), "user": keys.user(user),
+                "user": keys.user(user),
             ], ["intent": intent(of: user).member, "user": user, "most": Self.page],
             each: progress.outcomes + progress.damaged)
         return IntentStep(call, about: user) { [unowned self] reply in
             progress.outcomes = []
             let words = reply.rest.map { $0.string ?? "" }
-            let things = stride(from: 1, to: words.count - 4, by: 5).compactMap { place in
+            let things = stride(from: 2, to: words.count - 4, by: 5).compactMap { place in
                 UserID(words[place + 1]).map {
                     Thing(
                         kind: words[place], other: $0, number: words[place + 2], text: words[place + 3],
@@ -76,23 +83,24 @@ final class Asking {
                 }
             }
             guard !things.isEmpty else { return .end(IntentProgress.ok) }
-            return carryOut(things[...], words[0], progress, isLast: things.count < Self.page)
+            return carryOut(
+                things[...], Asker(name: words[0], isGuest: words[1]), progress, isLast: things.count < Self.page)
         }
     }
 
     private func carryOut(
-        _ things: ArraySlice<Thing>, _ name: String, _ progress: Progress, isLast: Bool
+        _ things: ArraySlice<Thing>, _ asker: Asker, _ progress: Progress, isLast: Bool
     ) -> IntentProgress {
         guard let thing = things.first else {
             return isLast ? .step(next(progress)) : .more(IntentProgress.ok, rest: next(progress))
         }
-        let proceed = { [unowned self] in carryOut(things.dropFirst(), name, progress, isLast: isLast) }
+        let proceed = { [unowned self] in carryOut(things.dropFirst(), asker, progress, isLast: isLast) }
         let skip = {
             progress.damaged += thing.outcome("damaged")
             return proceed()
         }
         return .step(
-            IntentStep(call(thing, name, progress.user), about: thing.other, skip: skip) { [unowned self] reply in
+            IntentStep(call(thing, asker, progress.user), about: thing.other, skip: skip) { [unowned self] reply in
                 progress.outcomes += thing.outcome(thing.kind == "a" ? reply[0].string ?? "" : "")
                 // Both have asked: the other one's intent makes them contacts.
                 if thing.kind == "d", reply[0].string == "1" { begin(thing.other) }
@@ -100,7 +108,7 @@ final class Asking {
             })
     }
 
-    private func call(_ thing: Thing, _ name: String, _ user: UserID) -> ScriptCall {
+    private func call(_ thing: Thing, _ asker: Asker, _ user: UserID) -> ScriptCall {
         let (other, keys) = (thing.other, shard.partitions.keys(of: thing.other))
         let asked = keys.asked(other)
         switch thing.kind {
@@ -113,8 +121,8 @@ final class Asking {
                 ],
                 [
                     "intent": intent(of: other).member, "user": other, "from": user, "number": thing.number,
-                    "name": name, "text": thing.text, "isContact": thing.isContact, "most": Self.mostOpen,
-                    "mostKept": Self.mostKept,
+                    "name": asker.name, "text": thing.text, "isContact": thing.isContact, "isGuest": asker.isGuest,
+                    "most": Self.mostOpen, "mostKept": Self.mostKept,
                 ])
         case "x":
             return ScriptCall(

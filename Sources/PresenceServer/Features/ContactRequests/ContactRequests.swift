@@ -79,7 +79,7 @@ final class ContactRequests: Feature {
             .askContact, in: keys,
             [
                 "unfinished": keys.unfinished, "asked": keys.asked(user), "contacts": keys.contacts(user),
-                "blocks": keys.blocks(user),
+                "blocks": keys.blocks(user), "user": keys.user(user),
             ],
             [
                 "intent": intent.member, "other": ask.user, "text": ask.text.map { JSONWriter.encoded($0) },
@@ -114,10 +114,10 @@ final class ContactRequests: Feature {
     }
 
     /// All requests to and of a user that are kept, as JSON: `{"from":"ana","at":…,"text":…}` or `{"to":"bob","at":…}`. Those
-    /// to the user that were withdrawn are not theirs.
+    /// to the user that were withdrawn or not shown are not theirs.
     func exported(of user: UserID) async throws(Refusal) -> [[UInt8]] {
         let value = try await shard.run("HGETALL", shard.partitions.keys(of: user).asked(user))
-        return AskedEntry.all(in: value).filter { $0.isTo || $0.state != "x" }.map(\.json)
+        return AskedEntry.all(in: value).filter { $0.isTo || !"xw".contains($0.state) }.map(\.json)
     }
 
     /// The open requests to a user, from Redis.

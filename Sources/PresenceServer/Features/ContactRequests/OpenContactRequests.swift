@@ -24,8 +24,8 @@ struct AskedEntry {
             let at = Timestamp(head[1])
         else { return nil }
         (self.user, self.isTo, self.at, state) = (user, isTo, at, head[2])
-        name = isFrom && parts.count == 3 ? Array(parts[1]) : []
-        text = parts.count > 1 ? Array(parts[parts.count - 1]) : []
+        name = isFrom && parts.count > 2 ? Array(parts[1]) : []
+        text = parts.count > 1 ? Array(parts[isFrom && parts.count > 2 ? 2 : 1]) : []
     }
 
     /// All entries of a hash, the oldest first.

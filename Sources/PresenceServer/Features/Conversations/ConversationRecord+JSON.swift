@@ -34,7 +34,7 @@ extension ConversationRecord {
         return json
     }
 
-    /// Members who hide their receipts do not see those of others.
+    /// Members who hide their receipts do not see those of others. A stranger does not see that a member hides them.
     private func writeMembers(for viewer: UserID?, to json: inout [UInt8]) {
         let isBlind = viewer.flatMap(member)?.hidesReceipts ?? false
         JSONWriter.key("members", to: &json)
@@ -44,7 +44,7 @@ extension ConversationRecord {
             JSONWriter.string(member.user.string, to: &json)
             if member.user == viewer {
                 JSONWriter.member("read", member.read, to: &json)
-            } else if !isBlind, !member.hidesReceipts {
+            } else if !isBlind, !member.hidesReceipts || isRequest(to: member) {
                 JSONWriter.member("read", member.shown, to: &json)
             }
             let shown = viewer.map { delivered(member, for: $0) } ?? member.delivered

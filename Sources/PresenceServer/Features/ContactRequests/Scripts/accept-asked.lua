@@ -1,11 +1,12 @@
 -- uses: policy-lib, asked-lib
 -- The user who has asked gets the other one as a contact, unless the request is withdrawn. May run twice, and after the user
--- has asked again: then the acceptance is one of the later request.
+-- has asked again: the later request is not accepted by this, else one executor may find that there is no contact, and
+-- another one make it.
 -- keys: asked, contacts, user
 -- args: user who has asked, other, number
 -- replies: OK(y if the request is valid, or n) | FENCED
 local own = askedAt(askedKey, 'out:' .. other)
-if not own or own.number < tonumber(number) or own.state == 'x' then
+if not own or own.number ~= tonumber(number) or own.state == 'x' then
     -- An earlier run may have made the contact, and the other one gets theirs.
     return { 'OK', redis.call('SISMEMBER', contactsKey, other) == 1 and 'y' or 'n' }
 end

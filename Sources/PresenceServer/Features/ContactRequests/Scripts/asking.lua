@@ -1,11 +1,11 @@
 -- uses: profile-lib, policy-lib, asked-lib
 -- Notes what was carried out of the things that a user has asked or answered, and returns some of the rest. The intent ends
 -- when there are none. Damaged ones are skipped, and keep the intent open.
--- keys: unfinished, asked, contacts, blocks, user
+-- keys: unfinished, asked, contacts, user
 -- args: intent, user, most things of a reply,
 --       each(thing, other, number, outcome damaged or of an acceptance y or n that the other one's partition has replied)
--- replies: OK(displayName of the user as JSON or '', then of each: thing, other, number, TEXT, 1 if the other is a contact)
---       | FENCED
+-- replies: OK(displayName of the user as JSON or '', 1 if they are a guest, then of each: thing, other, number, TEXT, 1 if the
+--       other is a contact) | FENCED
 -- Things: d deliver, x withdraw, a carry out an acceptance, g let the other user forget a deleted one.
 local damaged, isDeleted = {}, redis.call('HEXISTS', userKey, 'deletedAt') == 1
 for thing, other, number, outcome in each() do
@@ -24,8 +24,8 @@ for thing, other, number, outcome in each() do
         local policy = policyAt(userKey)
         if not policy then return redis.error_reply('DAMAGED the visibility of a user cannot be read') end
         putAsked(askedKey, field, number, now, 'x')
-        -- Only the user can have blocked the other since.
-        if outcome == 'y' and not isDeleted and redis.call('SISMEMBER', blocksKey, other) == 0 then
+        -- Also if the user has blocked the other since: like other contacts.
+        if outcome == 'y' and not isDeleted then
             addContact(policy, user, userKey, contactsKey, other) -- mutation: accepted-is-mutual
         end
         -- Both have asked: one request is enough.
@@ -37,7 +37,8 @@ for thing, other, number, outcome in each() do
     end
 end
 local name = membersOf(redis.call('HGET', userKey, 'profile') or '').displayName
-local reply, isOver, fields = { 'OK', name or '' }, true, redis.call('HGETALL', askedKey)
+local isGuest = redis.call('HEXISTS', userKey, 'guest')
+local reply, isOver, fields = { 'OK', name or '', int(isGuest) }, true, redis.call('HGETALL', askedKey)
 for i = 1, #fields, 2 do
     local kind, other = string.match(fields[i], '^(%a+):(.+)$')
     local number, state, rest = string.match(fields[i + 1], '^(%d+) %d+ (%a)(.*)$')
@@ -45,7 +46,7 @@ for i = 1, #fields, 2 do
         or kind == 'in' and (state == 'a' or state == 'g') and state
     if thing then
         isOver = false
-        if not damaged[other] and #reply < 2 + 5 * tonumber(most) then
+        if not damaged[other] and #reply < 3 + 5 * tonumber(most) then
             local isContact = redis.call('SISMEMBER', contactsKey, other)
             for _, word in ipairs({ thing, other, number, string.sub(rest, 2), int(isContact) }) do
                 reply[#reply + 1] = word

@@ -7,8 +7,14 @@ local c = conversationAt(conversationKey, conversation)
 local m = c.members[user]
 if not m or tonumber(number) <= m.setting then return { 'OK' } end
 local changed = m.receipts ~= receipts
+c.seen = ownVersion(c, m)
 m.receipts, m.setting = receipts, tonumber(number)
 putMember(c, user)
-if changed then bump(c) end
+-- A stranger whom the user has not answered learns nothing.
+if changed and isAsked(c, user) then
+    bumpMember(c, user)
+elseif changed then
+    bump(c)
+end
 save(c)
 return { 'OK' }
