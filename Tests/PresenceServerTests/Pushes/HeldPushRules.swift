@@ -5,6 +5,8 @@ import PresenceProtocol
 /// The rules for held pushes in docs/protocol.md, checked against the events.
 struct HeldPushRules {
     private let past: HeldPushPast
+    /// Whether no server fails.
+    private let isSteady: Bool
     /// In ms: how old what a decision rests on may be. It is short unless servers fail.
     private let margin: Timestamp
     /// In ms: within which a push is made that is wanted.
@@ -13,9 +15,8 @@ struct HeldPushRules {
     /// In ms: a push as recent as this is not looked up before its first try; and a server may pause before that.
     private static let handing: Timestamp = 8_000
 
-    /// - Parameter isSteady: Whether no server fails.
     init(_ past: HeldPushPast, isSteady: Bool) {
-        self.past = past
+        (self.past, self.isSteady) = (past, isSteady)
         (margin, bound) = isSteady ? (1_000, 20_000) : (DuePushes.lease, 90_000)
     }
 
@@ -57,10 +58,16 @@ struct HeldPushRules {
             ? nil : "\(user) was never told of \(talk):\(read + 1), sent at \(sent)"
     }
 
+    /// After the death of a server nobody knows whether a device got the push of its last try. It is held like one that waits.
+    private func isRepeated(_ one: HeldPushPast.Push, _ next: HeldPushPast.Push) -> Bool {
+        !isSteady && !past.isFree(one.user, isUrgent: false, always: one.at...max(one.at, next.at))
+    }
+
     /// Without a read in between there is no second push.
     private func doubled(_ user: String, _ talk: String) -> String? {
         let told = pushes(user, talk)
         for (one, next) in zip(told, told.dropFirst()) {
+            if isRepeated(one, next) { continue }
             let times = one.at - margin...next.at + Self.second
             if past.reads[[user, talk]]?.contains(where: { times.contains($0.at) }) != true {
                 return "\(user) was told twice of \(talk): at \(one.at) and \(next.at)"
@@ -74,7 +81,10 @@ struct HeldPushRules {
         // Numbers of the list that summaries name, in the order in which the list got them.
         for (number, hint) in past.hints.enumerated() where hint.user == user {
             let told = past.told.filter { $0.user == user && $0.hints.contains(number) && !$0.isSummary }
-            if told.count > 1 { return "\(user) was told \(told.count) times of hint \(number)" }
+                .sorted { $0.id < $1.id }
+            if told.count > 1, !isRepeated(told[0], told[1]) {
+                return "\(user) was told \(told.count) times of hint \(number)"
+            }
             if !hint.push, !told.isEmpty { return "\(user) was told of hint \(number), of a kind that is not pushed" }
         }
         return nil

@@ -198,7 +198,8 @@ final class PersonalData: Feature {
         for id in inbox.conversations + inbox.left.keys.sorted(by: { $0.string < $1.string }) {
             do throws(Refusal) {
                 if let record = try await conversations.reading.read(id), record.member(user) != nil {
-                    try await lines.add("conversation", record.json(for: user, at: shard.clock.redisNow, withMessage: false))
+                    let json = record.json(for: user, at: shard.clock.redisNow, withMessage: false)
+                    try await lines.add("conversation", json)
                 }
                 try await write(id, of: user, messages, to: lines, &files)
             } catch {
