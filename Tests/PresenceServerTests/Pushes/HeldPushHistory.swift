@@ -217,11 +217,13 @@ final class HeldPushHistory: DrawnHistory {
     private func listFault() -> String? {
         for user in Self.users {
             let id = UserID(user)!
-            let fields = (try? redis.ask(["HVALS", partitions.keys(of: id).notifications(id)]).get())?.array ?? []
+            let words = (try? redis.ask(["HGETALL", partitions.keys(of: id).notifications(id)]).get())?.array ?? []
+            let fields = words.map { $0.string ?? "" }
             let listed = Set(
-                fields.compactMap { field -> String? in
-                    let text = field.string ?? ""
-                    guard text.hasPrefix("{"),
+                stride(from: 0, to: fields.count - 1, by: 2).compactMap { place -> String? in
+                    // Those that are for their push alone have another name.
+                    let text = fields[place + 1]
+                    guard !fields[place].hasPrefix("push "), text.hasPrefix("{"),
                         let object = try? JSONSerialization.jsonObject(with: Data((text + "}").utf8))
                     else { return nil }
                     return (object as? [String: Any])?["body"] as? String
@@ -235,6 +237,9 @@ final class HeldPushHistory: DrawnHistory {
             for (number, hint) in past.hints.enumerated() where hint.user == user {
                 if hint.inbox, !listed.contains("hint:\(number)") {
                     return "\(user) does not have hint \(number) in the list"
+                }
+                if !hint.inbox, listed.contains("hint:\(number)") {
+                    return "\(user) has hint \(number) in the list, of a kind that is not listed"
                 }
             }
         }
