@@ -36,6 +36,7 @@ enum Answer {
     struct Me: Decodable {
         var account: Account
         var profile: Profile?
+        var identities: [PresenceAccounts.Account.Identity]?
     }
 
     /// Without an account if a mail has to be confirmed first.

@@ -18,6 +18,10 @@ extension PresenceError.Reason {
     public static let guestsOff = Self(rawValue: "guests_off")
     /// The account has no password: it is a guest's, or was made with a code by mail.
     public static let noPassword = Self(rawValue: "no_password")
+    /// Another account has this identity.
+    public static let identityTaken = Self(rawValue: "identity_taken")
+    /// The account would have no way to sign in any more.
+    public static let lastSignIn = Self(rawValue: "last_sign_in")
     /// The address is malformed.
     public static let invalidEmail = Self(rawValue: "invalid_email")
     /// Too short, too common, or similar to the user's name; ``PresenceError/message`` has the rule.

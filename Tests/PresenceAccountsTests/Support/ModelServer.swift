@@ -22,6 +22,7 @@ final class ModelServer: @unchecked Sendable {
         var signUps: [String: Int] = [:]
         /// Whether a sign-up hides that the address is taken.
         var hidesExisting = false
+        var providers: [String] = []
     }
 
     private let lock = NSLock()
@@ -97,6 +98,14 @@ final class ModelServer: @unchecked Sendable {
                 {"id":"s-9","kind":"web","createdAt":1000,"lastUsedAt":1500,"current":false}]}
                 """#)
         case "GET /v1/me": return me(state)
+        case "POST /v1/me/identities":
+            guard body["idToken"] as? String == "good" else {
+                return .error(409, "conflict", reason: "identity_taken")
+            }
+            state.providers.append(body["provider"] as? String ?? "")
+            return me(state)
+        case "DELETE /v1/me/identities/my%20own": state.providers.removeAll { $0 == "my own" }
+        case "DELETE /v1/me/identities/apple": return .error(409, "conflict", reason: "last_sign_in")
         case "GET /v1/usernames/bob/user":
             return .json(
                 #"""
@@ -179,10 +188,14 @@ final class ModelServer: @unchecked Sendable {
     }
 
     private static func me(_ state: State) -> HTTPResponse {
-        .json(
+        let identities = state.providers.map {
+            #"{"provider":"\#($0)","email":"ana@example.org","linkedAt":1000}"#
+        }
+        return .json(
             """
             {"account":\(account(state)),"profile":{"version":3,"displayName":"\(state.displayName)",\
-            "photoURL":"https://example.org/a.jpg","timezone":"Europe/Lisbon"}}
+            "photoURL":"https://example.org/a.jpg","timezone":"Europe/Lisbon"},\
+            "identities":[\(identities.joined(separator: ","))]}
             """)
     }
 
