@@ -188,7 +188,7 @@ async def test_a_denied_sign_in_returns_to_the_page(accounts, provider):
 @pytest.mark.parametrize("address", [
     "https://evil.example.org", "//evil.example.org", "/\\evil.example.org", "\\\\evil.example.org", "app", "", "javascript:x",
     OUTSIDE + "/more", OUTSIDE + "#x", "/app#code=x", "/app\r\nSet-Cookie: x", "/" + "a" * 512, " /app", "/\tapp", "/v1/signin/twin?return=/app",
-    # What a browser or the server makes of these is a path below /v1/.
+    # A browser or the server makes a path below /v1/ of these.
     "/%76%31/signin/twin", "/%761/signin/twin?return=/app", "/./v1/signin/twin", "/app/../v1/signin/twin", "/%2e/v1/signin/twin",
     "/app/%2E%2e/v1/signin/twin", "/app/.%2e/v1/signin/twin", "/v1%2fsignin/twin", "/app%5Cv1", "/app/..", "/app%", "/app%7"])
 async def test_browsers_return_to_no_other_address(accounts, address):

@@ -323,7 +323,7 @@ async def test_the_work_for_a_request_does_not_depend_on_its_end(start):
     assert asker.user not in askers(blocking) + askers(hidden)
     # (The list of the user who is shown one is read again.)
     assert max(calls) - min(calls) < 20, calls
-    # Each of them keeps a note, which goes with their accounts.
+    # Each of them keeps a note, which is deleted with their accounts.
     for other in others:
         assert any(key.endswith("asked:" + other.user) and "in:" + asker.user in value for key, value in values(redis).items())
 

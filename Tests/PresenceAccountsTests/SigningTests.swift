@@ -49,25 +49,6 @@ import Testing
         #expect(body["device"] as? [String: String] == ["kind": "phone", "name": "Ana's phone"])
     }
 
-    @Test func `identities are linked, listed and unlinked`() async throws {
-        let (bench, account) = try await Bench.signedIn()
-        #expect(try await account.identities().isEmpty)
-        #expect(try await account.link(provider: "apple", idToken: "good").map(\.provider) == ["apple"])
-        let both = try await account.link(provider: "my own", idToken: "good", nonce: "n")
-        #expect(
-            both.map(\.email) == ["ana@example.org", "ana@example.org"]
-                && both[1].linkedAt == Date(timeIntervalSince1970: 1))
-        #expect(bench.server.body("POST /v1/me/identities")?["nonce"] as? String == "n")
-        let taken = await #expect(throws: PresenceError.self) {
-            try await account.link(provider: "a", idToken: "other")
-        }
-        #expect(taken?.code == .conflict && taken?.reason == .identityTaken)
-        try await account.unlink(provider: "my own")
-        let last = await #expect(throws: PresenceError.self) { try await account.unlink(provider: "apple") }
-        #expect(last?.reason == .lastSignIn)
-        #expect(try await account.identities().map(\.provider) == ["apple"])
-    }
-
     @Test func `a sign-up that the server does not tell of signs nobody in, and nobody out`() async throws {
         let bench = Bench()
         bench.server.change { $0.hidesExisting = true }

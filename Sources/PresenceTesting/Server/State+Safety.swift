@@ -120,7 +120,7 @@ extension InMemoryServer.State {
         settings["quiet"] = try (asked["quiet"] as? Object).map(Self.quiet)
         if let stored = notificationSettings[user] {
             settings["version"] = stored["version"]
-            // Nobody hears of settings that change nothing.
+            // Settings that change nothing make no event.
             if InMemoryServer.bytes(settings) == InMemoryServer.bytes(stored) { return stored }
         }
         settings["version"] = Int(nextVersion())

@@ -12,14 +12,13 @@ import Redis
 /// Redis runs one script at a time, so the order of its scripts is the truth. At all times: a shown request is neither of a
 /// blocked user, nor of one from whom the user hides, nor one that the user has refused; and nothing of a user's marks and
 /// typing reaches a stranger whom they have not answered. An asker is answered the same whatever happens to the request.
-/// When all is quiet: contacts are mutual, each client shows the requests that are open, each open request is still made by
-/// its asker, nothing is left of the deleted user, and no intent is unfinished.
+/// When all is quiet: contacts are mutual, clients show the requests that are open, askers still make them, nothing is left of
+/// the deleted user, and no intent is unfinished.
 final class ContactHistory: DrawnHistory {
     let world: World
     let redis: SimulatedRedis
     private var random: SplitMix64
-    private let pause: Milliseconds
-    private let trouble: Int
+    private let (pause, trouble): (Milliseconds, Int)
     /// In half of the histories few users ask, so that more of them stay strangers.
     private let isTalkative: Bool
     var isQuiet = false

@@ -58,7 +58,7 @@ struct HeldPushRules {
             ? nil : "\(user) was never told of \(talk):\(read + 1), sent at \(sent)"
     }
 
-    /// After the death of a server nobody knows whether a device got the push of its last try. It is held like one that waits.
+    /// After the death of a server it is unknown whether a device got the push of its last try. It is held like one that waits.
     private func isRepeated(_ one: HeldPushPast.Push, _ next: HeldPushPast.Push) -> Bool {
         !isSteady && !past.isFree(one.user, isUrgent: false, always: one.at...max(one.at, next.at))
     }

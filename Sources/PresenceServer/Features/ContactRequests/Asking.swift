@@ -44,7 +44,7 @@ final class Asking {
         init(_ user: UserID) { self.user = user }
     }
 
-    /// What is shown of the user, and decided by.
+    /// The user as others see and judge them.
     private struct Asker {
         /// As JSON.
         let name: String

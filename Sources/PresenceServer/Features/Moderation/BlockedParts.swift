@@ -9,7 +9,7 @@ struct BlockedParts: Sendable, Equatable {
     private var steps: [UInt64: UInt32] = [:]
     /// The states after state 0, where most bytes are read.
     private var firsts = [UInt32](repeating: 0, count: 256)
-    /// Where each state goes on if a byte leads nowhere: the state of the longest end of its bytes that begins a line.
+    /// The state after a byte that leads to no other: that of the longest end of its bytes that begins a line.
     private var fallbacks: [UInt32] = [0]
     /// Whether the bytes of a state end with a line.
     private var isWhole = [false]

@@ -141,7 +141,7 @@ extension Accounts {
         return !address.hasPrefix("//") && !address.hasPrefix("/v1/") && Self.isPlain(address.prefix { $0 != "?" })
     }
 
-    /// Whether a path means what it says: browsers resolve segments of dots, and the server decodes what is percent-encoded, so a
+    /// Whether a path has one reading: browsers resolve segments of dots, and the server decodes what is percent-encoded, so a
     /// path with either may be another one. Characters that must be encoded may be.
     private static func isPlain(_ path: Substring) -> Bool {
         guard !path.split(separator: "/").contains(where: { $0 == "." || $0 == ".." }) else { return false }

@@ -6,7 +6,7 @@
 --       (encoded), idempotency or '', repetition how long that is remembered, grant or '' to sign in on none, secret its key
 --       (hex), kind, name (encoded), digest of the token that verifies the address (hex), lifetime of the token, text of the
 --       mail or '', isVerified if the address counts as verified, device its digest, language (encoded) or ''
--- replies: OK(what fulfil says or '', account, version) | GONE(last) if the wish is over
+-- replies: OK(the reply of fulfil or '', account, version) | GONE(last) if the wish is over
 --       | TAKEN(claim) if the address is claimed by another: "USER NUMBER" | FENCED
 local taken = address ~= '' and redis.call('HGET', emailsKey, address)
 if taken then -- mutation: address-is-taken

@@ -28,8 +28,8 @@ end
 if #over > tonumber(mostKept) then table.sort(over, function(a, b) return a.at < b.at end) end
 for i = 1, #over - tonumber(mostKept) do redis.call('HDEL', askedKey, over[i].field) end
 
--- The user sees nothing of it. What there is from before holds for this request, too; one that was shown is withdrawn, as
--- there is a later one.
+-- The user sees nothing of it. An earlier answer holds for this request, too; an earlier request that was shown is
+-- withdrawn, as there is a later one.
 local function swallow()
     local state, at = 'x', now
     if theirs and isRecent(theirs) then state, at = theirs.state, theirs.at end

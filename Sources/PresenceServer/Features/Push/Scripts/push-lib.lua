@@ -36,7 +36,7 @@ local function dropPushed(pushedKey, notificationsKey, name)
     redis.call('HDEL', notificationsKey, 'push ' .. string.match(name, '^#(%d+)'))
 end
 
--- Of a user's notifications the newest 200 are held. Quiet hours may last forever, and notifications that are for their push alone have
+-- The newest 200 notifications of a user are held. Quiet hours may last forever, and notifications that are for their push alone have
 -- no other bound.
 local function dropOldestHeld(pushedKey, notificationsKey)
     local most, held = 200, {}

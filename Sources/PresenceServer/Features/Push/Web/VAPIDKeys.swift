@@ -44,7 +44,7 @@ final class VAPIDKeys {
         _ = await run("stored", { [file] () throws(StartFailure) in try file.store(key) })
     }
 
-    /// What was signed for an origin lately; `nil`: it must be signed.
+    /// The latest signature for an origin; `nil` if a new one is needed.
     func authorization(for origin: String, at time: Timestamp) -> String? {
         authorizations[origin].flatMap { abs(time - $0.at) < Self.keptFor ? $0.text : nil }
     }
