@@ -87,7 +87,7 @@ import Testing
             let (client, notifications) = notifications(try await OutboxTests.reopened(directory))
             client.connect()
             await server.received("PUT /v1/me/notificationSettings")
-            while stored("preview") as? Bool != false { await Task.yield() }
+            while stored("preview") as? Bool != false { try await Task.sleep(for: .milliseconds(10)) }
             await client.close()
             withExtendedLifetime(notifications) {}
         }
