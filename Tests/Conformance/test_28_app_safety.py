@@ -88,7 +88,7 @@ async def test_a_message_is_reported_and_its_sender_blocked(chromium, accounts):
         await page.until(f"!{DIALOG}")
         assert await reports(accounts) == []
         await act(page, "Report", "Buy this")
-        await page.until(f"{DIALOG}?.querySelector('[name=reason]')")
+        await page.until("document.activeElement.name === 'reason'")
         await page.run(f"{DIALOG}.querySelector('[name=reason]').value = 'insults'")
         await fill(page, "reportText", "For the third time")
         await page.run(f"{DIALOG}.querySelector('[name=block]').click(); {DIALOG}.querySelector('[type=submit]').click()")
