@@ -193,7 +193,11 @@ import Testing
             await model.loadEarlier()
             #expect(model.errorMessage == "There is no connection to the server." && !model.isLoadingEarlier)
             await scene.goOnline()
-            await model.loadEarlier()
+            // The list that is read again after the break has the newest 50.
+            while model.hasEarlier, !Task.isCancelled {
+                await model.loadEarlier()
+                await Task.yield()
+            }
             await until { model.notifications.count == 70 && !model.hasEarlier }
             #expect(model.errorMessage == nil && model.arrival == nil)
             await scene.writes.set(mayAppend: false)
