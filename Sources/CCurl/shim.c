@@ -42,6 +42,11 @@ long ccurl_get_long(CURL *easy, CURLINFO info) {
     return (curl_easy_getinfo)(easy, info, &value) == CURLE_OK ? value : 0;
 }
 
+curl_socket_t ccurl_get_socket(CURL *easy) {
+    curl_socket_t socket = CURL_SOCKET_BAD;
+    return (curl_easy_getinfo)(easy, CURLINFO_ACTIVESOCKET, &socket) == CURLE_OK ? socket : CURL_SOCKET_BAD;
+}
+
 CURL *ccurl_multi_finished(CURLM *multi, CURLcode *result) {
     for (;;) {
         int left = 0;

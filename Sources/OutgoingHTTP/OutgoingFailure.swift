@@ -1,3 +1,5 @@
+import CCurl
+
 /// The reason why there is no response. It contains nothing of the request, so it may be logged.
 public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible {
     /// The queue is full, or the time limit has passed in it; `retryAfter`: when there may be room, in seconds, from 0.1 to
@@ -62,6 +64,22 @@ public enum OutgoingFailure: Error, Sendable, Hashable, CustomStringConvertible 
         case .broken: "the server's answer broke off or is invalid"
         case .rejected(let refusal): "the server rejected it: \(refusal)"
         case .other(let code): "libcurl failed with \(code)"
+        }
+    }
+}
+
+extension OutgoingFailure {
+    /// Why libcurl could not open a connection; `nil` for a code about something else.
+    static func ofConnection(_ code: CURLcode) -> OutgoingFailure? {
+        switch code {
+        case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK: .unreachable
+        case CURLE_COULDNT_RESOLVE_HOST: .unresolved
+        case CURLE_OPERATION_TIMEDOUT: .timeout
+        case CURLE_URL_MALFORMAT: .invalid("the URL is malformed")
+        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM,
+            CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
+            .untrusted
+        default: nil
         }
     }
 }

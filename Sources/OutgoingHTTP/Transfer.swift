@@ -213,17 +213,9 @@ final class Transfer {
     private func failure(_ code: CURLcode, _ status: Int) -> OutgoingFailure {
         if isTooLarge { return .tooLarge }
         if let brokenOff { return brokenOff }
-        switch code {
-        case CURLE_COULDNT_CONNECT, CURLE_ABORTED_BY_CALLBACK: return isForbidden ? .forbidden : .unreachable
-        case CURLE_COULDNT_RESOLVE_HOST: return .unresolved
-        case CURLE_OPERATION_TIMEDOUT: return .timeout
-        case CURLE_FILESIZE_EXCEEDED: return .tooLarge
-        case CURLE_URL_MALFORMAT: return .invalid("the URL is malformed")
-        case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CACERT_BADFILE, CURLE_SSL_CERTPROBLEM,
-            CURLE_SSL_CIPHER, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_ENGINE_INITFAILED, CURLE_USE_SSL_FAILED:
-            return .untrusted
-        default: break
-        }
+        if isForbidden { return .forbidden }
+        if let failure = OutgoingFailure.ofConnection(code) { return failure }
+        if code == CURLE_FILESIZE_EXCEEDED { return .tooLarge }
         // For a call, only credentials in its URL can cause this error.
         if case .call = entry.order.kind, code == CURLE_LOGIN_DENIED { return .invalid("the URL names a user") }
         if case .mail(let mail) = entry.order.kind, status >= 400 || code == CURLE_LOGIN_DENIED {

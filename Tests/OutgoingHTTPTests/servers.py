@@ -6,6 +6,7 @@ Prints a line with their ports as JSON, then a line for each thing that comes: `
 It runs until it is killed.
 """
 
+import itertools
 import json
 import socket
 import ssl
@@ -79,7 +80,7 @@ def listen(handle, tls=None, quiet=False):
 
 def speak_http(connection):
     stream = connection.makefile("rb")
-    while True:
+    for number in itertools.count():
         line = stream.readline().decode()
         if not line:
             return
@@ -90,6 +91,8 @@ def speak_http(connection):
         length = next((int(each.split(":")[1]) for each in headers if each.lower().startswith("content-length:")), 0)
         body = stream.read(length)
         tell("arrived", method, path)
+        if path == "/once" and number:
+            return tell("left", path)
         try:
             goes_on = answer(connection, method, path, headers, body)
         except OSError:
@@ -116,6 +119,9 @@ def answer(connection, method, path, headers, body):
         return True
     if path.startswith("/mark/"):
         say("HTTP/1.1 204 Marked\r\nContent-Length: 0\r\n\r\n")
+        return True
+    if path == "/once":
+        say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
         return True
     if path.startswith("/status/"):
         say(f"HTTP/1.1 {path.split('/')[2]} Whatever\r\nContent-Length: 0\r\n\r\n")

@@ -20,6 +20,9 @@ CURLMcode ccurl_multi_set_long(CURLM *_Nonnull multi, CURLMoption option, long v
 /// 0 if the value is unknown.
 long ccurl_get_long(CURL *_Nonnull easy, CURLINFO info);
 
+/// The socket of the handle's connection; CURL_SOCKET_BAD if there is none.
+curl_socket_t ccurl_get_socket(CURL *_Nonnull easy);
+
 /// The handle of a finished transfer; NULL if there is none.
 CURL *_Nullable ccurl_multi_finished(CURLM *_Nonnull multi, CURLcode *_Nonnull result);
 

@@ -1,3 +1,4 @@
+package import EventLoops
 import Redis
 
 /// Async functions on the shard's own thread, for features' operations of several steps.
@@ -8,6 +9,9 @@ import Redis
 package final class ShardTasks {
     private let executor: any TaskExecutor
     private let trace: RequestTrace?
+
+    /// For features that watch descriptors of their own; `nil` in the simulator.
+    package var loop: EventLoop? { executor as? EventLoop }
 
     init(on executor: any TaskExecutor, _ trace: RequestTrace?) {
         self.executor = executor

@@ -5,7 +5,7 @@ import PresenceProtocol
 /// Decides about messages and edits before they are stored: by a list of words, and by the operator's server.
 final class Moderation: Feature {
     static let plan = FeaturePlan(
-        name: "moderation", keys: [.verdict], settings: settings, pools: [words], check: check,
+        name: "moderation", keys: [.verdict], settings: settings, pools: [words, MessageHook.connections], check: check,
         reload: { configuration, shared, logger in
             guard !configuration[blockedWords].isEmpty else { return }
             await shared.object { CurrentBlockedWords(configuration) }.reload(configuration, logger)
@@ -23,9 +23,14 @@ final class Moderation: Feature {
 
     private unowned let shard: ShardLogic
     private let blocked: CurrentBlockedWords?
+    private let hook: MessageHook?
     /// Asks the operator's server; `nil` if there is none.
     typealias Judge = (MessageDraft, Identifier, Timestamp) async throws(OutgoingFailure) -> Verdict?
     var judge: Judge?
+    /// Why a question would fail at once.
+    lazy var obstacle: () -> OutgoingFailure? = { [hook] in hook?.obstacle }
+    private var asked: MetricCounter!
+    private var failed: MetricCounter!
     /// How long a server may take for a verdict: the wait for a place, and the call.
     private let claim: Milliseconds
     /// A quarter of the calls.
@@ -42,21 +47,25 @@ final class Moderation: Feature {
         mostOfUser = max(1, configuration[Self.concurrent] / 4)
         blocked =
             configuration[Self.blockedWords].isEmpty ? nil : shard.shared.object { CurrentBlockedWords(configuration) }
-        // `check` has read the secret before.
-        let secret = configuration[Self.url].isEmpty ? nil : try? MessageHook.secret(configuration)
-        if let secret {
-            let hook = shard.shared.object { MessageHook(configuration, secret) }
-            judge = { (draft, id, time) async throws(OutgoingFailure) in try await hook.ask(draft, id, at: time) }
+        hook = MessageHook(shard)
+        guard let hook else { return }
+        judge = { [unowned shard] (draft, id, time) async throws(OutgoingFailure) in
+            try await shard.tasks.wait { hook.ask(draft, id, at: time, done: $0) }.get()
         }
     }
 
     func register(in registry: inout Registry) {
         guard blocked != nil || judge != nil else { return }
+        asked = registry.counter("hook_asked_total", help: "messages and edits that hooks.beforeMessage was asked about")
+        failed = registry.counter("hook_failed_total", help: "messages and edits without a usable answer of it in time")
+        registry.gauge("hook_running", help: "calls of it that have begun or wait") { [hook] in hook?.running ?? 0 }
         deadline = registry.deadline { [unowned self] key in
             if case .number(let number) = key { pauses.removeValue(forKey: number)?() }
         }
         shard.feature(Messages.self)?.moderation = self
     }
+
+    func drain() { hook?.stop() }
 
     /// Stores a text by `store`, after the decision about it. Only a text that would be stored now is asked about, and only by
     /// one server at a time. The verdict is kept, so that the same request has the same outcome.
@@ -69,20 +78,23 @@ final class Moderation: Feature {
         let key = shard.partitions.keys(of: draft.conversation).key(.verdict, id)
         let end = shard.clock.now + 2 * claim
         while true {
-            let reply = try await store(VerdictStep(key: key, ask: claim))
+            let obstacle = isBlocked ? nil : obstacle()
+            // Nothing is claimed for a text that is refused without a question. (The list of words may change.)
+            let isAsked = !isBlocked && (obstacle == nil || onFailure == .allow)
+            let reply = try await store(VerdictStep(key: key, ask: isAsked ? claim : VerdictStep.look))
             switch reply.word {
+            case "ASK" where isBlocked: throw Verdict.refusal(Self.blockedReason)
             case "ASK":
                 let verdict: Verdict?
                 do throws(Refusal) {
-                    verdict = try await isBlocked ? nil : ask(draft, id)
+                    verdict = if let obstacle { noVerdict(obstacle.reason) } else { try await ask(draft, id) }
                 } catch {
                     await forget(key)
                     throw error
                 }
                 guard let verdict else {
-                    // The list may change, so its verdict is not kept.
-                    await forget(key)
-                    throw isBlocked ? Verdict.refusal(Self.blockedReason) : Verdict.undecided
+                    if isAsked { await forget(key) }
+                    throw Verdict.undecided
                 }
                 return try await carryOut(verdict, of: draft, key, store)
             case "VERDICT":
@@ -153,19 +165,27 @@ final class Moderation: Feature {
             let left = asking[draft.from, default: 1] - 1
             asking[draft.from] = left > 0 ? left : nil
         }
-        let reason: String
+        asked.value += 1
         do throws(OutgoingFailure) {
             if let verdict = try await judge(draft, id, shard.clock.redisNow) { return verdict }
-            reason = "no decision"
+            return noVerdict("no decision")
         } catch {
-            if case .overloaded = error { throw Self.tooMany }
-            reason = error.reason
+            switch error {
+            // Another server may have a place.
+            case .overloaded, .stopped: throw Self.tooMany
+            default: return noVerdict(error.reason)
+            }
         }
-        let onFailure = shard.configuration[Self.onFailure]
+    }
+
+    private func noVerdict(_ reason: String) -> Verdict? {
+        failed.value += 1
         shard.logSparsely(
             "hook failed", ["hook": "beforeMessage", "reason": reason, "then": onFailure.rawValue], level: .warning)
         return onFailure == .allow ? .allow : nil
     }
+
+    private var onFailure: OnFailure { shard.configuration[Self.onFailure] }
 
     private static let tooMany = Refusal(
         .unavailable, "too many texts wait to be checked: nothing was changed", retryAfter: 1_000)

@@ -73,6 +73,8 @@ struct VerdictStep {
     var key: String?
     /// For how many ms this server asks; 0: the script stores the text.
     var ask: Milliseconds = 0
+    /// For `ask`: the script only looks for a verdict.
+    static let look: Milliseconds = -1
     /// JSON; empty: the sender's.
     var replacement: [UInt8] = []
 

@@ -77,11 +77,11 @@ local function fit(m, most)
 end
 
 -- The reply to a change that needs a verdict: the verdict, `-` while a server asks for it, or ASK. For `ms` no other server
--- asks.
+-- asks; -1 only looks.
 local function undecided(verdictKey, ms)
     local verdict = redis.call('GET', verdictKey)
     if verdict then return { 'VERDICT', verdict } end -- mutation: verdict-is-kept
-    redis.call('SET', verdictKey, '-', 'PX', ms) -- mutation: asked-at-a-time
+    if ms ~= '-1' then redis.call('SET', verdictKey, '-', 'PX', ms) end -- mutation: asked-at-a-time
     return { 'ASK' }
 end
 
