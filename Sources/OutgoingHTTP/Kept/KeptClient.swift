@@ -93,7 +93,7 @@ public final class KeptClient: @unchecked Sendable {
         lastNumber += 1
         let number = lastNumber
         let place = places.take { [weak self, places, loop] in
-            loop.execute {
+            loop.execute { [weak self] in
                 guard let self, let call = self.calls[number], case .place = call.waits else { return places.leave() }
                 self.give(number)
             }
@@ -231,7 +231,7 @@ public final class KeptClient: @unchecked Sendable {
 
     /// The request line and the headers of all calls.
     private static func head(_ url: String, _ userAgent: String) -> [UInt8] {
-        let rest = url[url.range(of: "://")!.upperBound...]
+        let rest = url[url.firstRange(of: "://")!.upperBound...]
         let host = rest.prefix { !"/?#".contains($0) }
         var path = rest.dropFirst(host.count).prefix { $0 != "#" }
         if !path.hasPrefix("/") { path = "/" + path }
