@@ -1,4 +1,4 @@
-package import EventLoops
+import EventLoops
 import Redis
 
 /// Async functions on the shard's own thread, for features' operations of several steps.
