@@ -10,7 +10,7 @@ import TestSupport
 
 /// A random history of two users, each with two devices, whose messages in a group are checked before they are stored, on
 /// three servers with the real scripts and a real Redis. The operator's server allows, refuses or replaces a text, at once or
-/// late, or gives no answer. Between any script and its answer the server may die, lose its connections, be slow, or pause.
+/// late, or gives no answer; where failures refuse, it is out of reach at times. Between any script and its answer the server may die, lose its connections, be slow, or pause.
 /// The users behave like good clients: on a new connection they repeat unanswered messages in their order, and sometimes
 /// send a message from both devices at once.
 ///
@@ -89,6 +89,7 @@ final class HookHistory: DrawnHistory {
 
     private func judge(_ shard: SimulatedShard) {
         let logic = shard.logic!
+        logic.feature(Moderation.self)!.obstacle = { [unowned self] in isOut ? .unreachable : nil }
         logic.feature(Moderation.self)!.judge = { [unowned self, unowned logic] draft, _, _ in
             asks[draft.id, default: 0] += 1
             count("asks")
@@ -105,6 +106,8 @@ final class HookHistory: DrawnHistory {
             return Self.verdict(draft.id)
         }
     }
+
+    private var isOut: Bool { refusesOnFailure && !isQuiet && world.now / 400 % 4 == 3 }
 
     private static func verdict(_ id: String) -> Verdict? {
         switch kind(id) {
@@ -196,6 +199,8 @@ final class HookHistory: DrawnHistory {
                 answeredSent.insert(id)
                 count("sent")
                 if !stored.contains(id) { fail("\(id) is answered, and not stored") }
+            // Nobody was asked, so another device may have more luck.
+            case (_, "refused") where refusesOnFailure && answer["reason"] == nil: count("undecided")
             case (_, "refused"):
                 answeredRefused.insert(id)
                 count("refused")

@@ -15,6 +15,7 @@ import Testing
         // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
         #expect(sum["sent"] > 500 && sum["refused"] > 200 && sum["asks"] > 1_000 && sum["harms"] > 50)
+        #expect(sum["undecided"] > 100)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
