@@ -52,8 +52,10 @@ import Testing
     }
 
     @Test(arguments: [
-        "HTTP/2 200\r\n\r\n", "HTTP/1.1 20\r\n\r\n", "HTTP/1.1 2000\r\n\r\n", "HTTP/1.1 101 Up\r\n\r\n", "ICY 200 OK\r\n\r\n",
-        head + "Content-Length: -1\r\n\r\n", head + "Content-Length: 1, 1\r\n\r\nx", head + "Content-Length: 1x\r\n\r\nx",
+        "HTTP/2 200\r\n\r\n", "HTTP/1.1 20\r\n\r\n", "HTTP/1.1 2000\r\n\r\n", "HTTP/1.1 101 Up\r\n\r\n",
+        "ICY 200 OK\r\n\r\n",
+        head + "Content-Length: -1\r\n\r\n", head + "Content-Length: 1, 1\r\n\r\nx",
+        head + "Content-Length: 1x\r\n\r\nx",
         head + "Content-Length: 1\r\nContent-Length: 2\r\n\r\nxx", head + "Content-Length: 9999999999999\r\n\r\n",
         head + "Transfer-Encoding: gzip, chunked\r\n\r\n0\r\n\r\n",
         head + "Transfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\n0\r\n\r\n",
@@ -67,7 +69,8 @@ import Testing
 
     @Test(arguments: [
         head + "Content-Length: 101\r\n\r\n", head + "\r\n" + String(repeating: "x", count: 101),
-        head + "Transfer-Encoding: chunked\r\n\r\n65\r\n", head + "Transfer-Encoding: chunked\r\n\r\n64\r\n"
+        head + "Transfer-Encoding: chunked\r\n\r\n65\r\n",
+        head + "Transfer-Encoding: chunked\r\n\r\n64\r\n"
             + String(repeating: "x", count: 100) + "\r\n1\r\n",
         head + String(repeating: "X: y\r\n", count: 11_000),
     ])

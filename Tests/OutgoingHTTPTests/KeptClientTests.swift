@@ -22,7 +22,8 @@ import Testing
             #expect(echo.body == text.utf8.map { String(format: "%02x", $0) }.joined())
             #expect(echo.headers.contains("x-custom: a b") && echo.headers.contains("user-agent: test/1"))
             #expect(echo.headers.contains("content-length: \(text.utf8.count)"))
-            #expect(echo.headers.contains("host: \(server == "http" ? "127.0.0.1" : "localhost"):\(servers.port(server))"))
+            #expect(
+                echo.headers.contains("host: \(server == "http" ? "127.0.0.1" : "localhost"):\(servers.port(server))"))
         }
         #expect(try await servers.connections == 1)
     }
@@ -36,10 +37,13 @@ import Testing
         #expect(try await servers.count("arrived POST /echo") == 0)
     }
 
-    @Test(arguments: [
-        ("/midway", .broken), ("/garbage", .broken), ("/chunks", .broken), ("/nothing", .broken), ("/endless", .tooLarge),
-        ("/headers", .tooLarge), ("/bytes/1001", .tooLarge), ("/never", .timeout), ("/slow", .timeout), ("/begun", .timeout),
-    ] as [(String, OutgoingFailure)])
+    @Test(
+        arguments: [
+            ("/midway", .broken), ("/garbage", .broken), ("/chunks", .broken), ("/nothing", .broken),
+            ("/endless", .tooLarge),
+            ("/headers", .tooLarge), ("/bytes/1001", .tooLarge), ("/never", .timeout), ("/slow", .timeout),
+            ("/begun", .timeout),
+        ] as [(String, OutgoingFailure)])
     func `an answer that is none is a failure`(path: String, failure: OutgoingFailure) async throws {
         let servers = try await Servers()
         let client = try Kept(servers, path, patience: 400, mostBytes: 1_000)
@@ -131,7 +135,8 @@ private final class Kept: Sendable {
 
     /// - Parameter host: `localhost` with TLS: the certificate is for it.
     convenience init(
-        _ servers: Servers, _ path: String, _ server: String = "http", places: CallPlaces = CallPlaces(32, mostWaiting: 128),
+        _ servers: Servers, _ path: String, _ server: String = "http",
+        places: CallPlaces = CallPlaces(32, mostWaiting: 128),
         patience: Int64 = 15_000, mostBytes: Int = 1_000_000
     ) throws {
         let host = server == "https" ? "localhost" : "127.0.0.1"
@@ -140,7 +145,8 @@ private final class Kept: Sendable {
     }
 
     init(
-        _ url: String, _ servers: Servers, places: CallPlaces = CallPlaces(32, mostWaiting: 128), patience: Int64 = 15_000,
+        _ url: String, _ servers: Servers, places: CallPlaces = CallPlaces(32, mostWaiting: 128),
+        patience: Int64 = 15_000,
         mostBytes: Int = 1_000_000
     ) throws {
         let loop = try EventLoop(name: "calls")

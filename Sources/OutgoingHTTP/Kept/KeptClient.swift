@@ -63,7 +63,8 @@ public final class KeptClient: @unchecked Sendable {
     ///   - mostBytes: Of an answer's body.
     /// - Throws: `invalid`.
     public init(
-        _ loop: EventLoop, url: String, userAgent: String, tls: OutgoingTLS = OutgoingTLS(), places: CallPlaces, patience: Int64,
+        _ loop: EventLoop, url: String, userAgent: String, tls: OutgoingTLS = OutgoingTLS(), places: CallPlaces,
+        patience: Int64,
         mostBytes: Int, elsewhere: @escaping Elsewhere
     ) throws(OutgoingFailure) {
         var request = OutgoingRequest("POST", url)
@@ -220,7 +221,11 @@ public final class KeptClient: @unchecked Sendable {
     private func lookAtTimes() {
         let now = loop.now
         for (number, call) in calls where call.end <= now {
-            if case .place = call.waits { end(number, .failure(.overloaded(retryAfter: 1))) } else { end(number, .failure(.timeout)) }
+            if case .place = call.waits {
+                end(number, .failure(.overloaded(retryAfter: 1)))
+            } else {
+                end(number, .failure(.timeout))
+            }
         }
         for line in idle where line.restsSince + Self.idleTime <= now { line.close() }
         openIfNeeded()

@@ -47,10 +47,14 @@ final class KeptLine {
 
     private func sendMore() {
         while sent < bytes.count {
-            guard let count = bytes.withUnsafeBytes({ connection.send(.init(rebasing: $0[sent...])) }) else { return lose() }
+            guard let count = bytes.withUnsafeBytes({ connection.send(.init(rebasing: $0[sent...])) }) else {
+                return lose()
+            }
             guard count > 0 else {
                 if writable == nil {
-                    writable = WritableWatcher(client.loop, descriptor: connection.socket) { [unowned self] in sendMore() }
+                    writable = WritableWatcher(client.loop, descriptor: connection.socket) { [unowned self] in
+                        sendMore()
+                    }
                 }
                 writable?.wait()
                 return

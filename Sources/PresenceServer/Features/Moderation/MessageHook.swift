@@ -66,7 +66,8 @@ final class MessageHook {
     ///   - time: Now.
     ///   - done: Called with the decision; with `nil` if the answer was none, and with a failure if no answer came.
     func ask(
-        _ draft: MessageDraft, _ id: Identifier, at time: Timestamp, done: @escaping (Result<Verdict?, OutgoingFailure>) -> Void
+        _ draft: MessageDraft, _ id: Identifier, at time: Timestamp,
+        done: @escaping (Result<Verdict?, OutgoingFailure>) -> Void
     ) {
         var body = Array(#"{"type":"message.before","timestamp":"#.utf8)
         JSONWriter.string(OfferedEvent.text(of: time), to: &body)
