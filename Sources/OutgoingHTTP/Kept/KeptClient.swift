@@ -64,8 +64,7 @@ public final class KeptClient: @unchecked Sendable {
     /// - Throws: `invalid`.
     public init(
         _ loop: EventLoop, url: String, userAgent: String, tls: OutgoingTLS = OutgoingTLS(), places: CallPlaces,
-        patience: Int64,
-        mostBytes: Int, elsewhere: @escaping Elsewhere
+        patience: Int64, mostBytes: Int, elsewhere: @escaping Elsewhere
     ) throws(OutgoingFailure) {
         var request = OutgoingRequest("POST", url)
         request.tls = tls

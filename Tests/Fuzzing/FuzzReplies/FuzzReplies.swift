@@ -1,10 +1,11 @@
 import CHiredis
 
+@testable import OutgoingHTTP
 @testable import PresenceCore
 @testable import PresenceServer
 @testable import Redis
 
-/// Input from Redis: answers, pushes, and the events in them, in one piece and byte by byte.
+/// Input from Redis: answers, pushes, and the events in them, in one piece and byte by byte. And answers of an HTTP server.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     // Unsafe: libFuzzer's memory, valid for the call.
@@ -16,7 +17,24 @@ public func fuzz(_ start: UnsafePointer<UInt8>?, _ count: Int) -> CInt {
     let told = pushes(in: bytes, pieces: bytes.count)
     let toldSingly = pushes(in: bytes, pieces: 1)
     if told != toldSingly { fatalError("pushes differ with how they arrive: \(told) \(toldSingly)") }
+    let answer = httpAnswer(in: bytes, pieces: bytes.count)
+    let answerSingly = httpAnswer(in: bytes, pieces: 1)
+    if answer != answerSingly { fatalError("HTTP differs with how it arrives: \(answer) \(answerSingly)") }
     return 0
+}
+
+private func httpAnswer(in bytes: UnsafeRawBufferPointer, pieces: Int) -> String {
+    var reader = AnswerReader(most: 200)
+    var start = 0
+    while start < bytes.count {
+        let end = min(start + pieces, bytes.count)
+        let progress = reader.read(.init(rebasing: bytes[start..<end]))
+        if reader.body.count > 200 { fatalError("a body is too large") }
+        if progress == .whole { return "\(reader.status) \(reader.body)" }
+        if progress != .more { return "\(progress)" }
+        start = end
+    }
+    return "\(reader.end) \(reader.body)"
 }
 
 private func readEvent(_ payload: UnsafeRawBufferPointer) {
