@@ -69,7 +69,7 @@ public struct ReconnectBackoff: Hashable, Sendable {
     /// - Parameter random: evenly distributed in 0..<1.
     public func wait(at uptime: Duration, random: Double) -> Duration {
         guard var bound, let lostAt else { return .zero }
-        // An attempt itself takes time, and later draws may be short: within the last tenth of linger no attempt is
+        // An attempt itself takes time, and later draws may be short: in the last part of linger no attempt is
         // squeezed in.
         let room = lostAt + linger - linger / 20 - uptime
         if room >= max(linger / 10, Self.shortest) { bound = min(bound, room) }

@@ -69,7 +69,7 @@ import Testing
         for (server, host) in [("https", "127.0.0.2"), ("named", "localhost"), ("http", "127.0.0.1")] {
             var url = servers.url("/echo", server, host: host)
             if server == "http" { url = url.replacing("http:", with: "https:") }
-            guard case .failure(.untrusted) = await Kept(url, servers).post() else {
+            guard case .failure(.untrusted) = try await Kept(url, servers).post() else {
                 Issue.record("\(url) is trusted")
                 return
             }

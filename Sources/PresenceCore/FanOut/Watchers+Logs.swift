@@ -76,7 +76,7 @@ extension Watchers {
             keepTurn(of: index)
             lines[index].kept.removeAll { $0.topic == topic.index }
         }
-        // A resting watch starts again from the first entry when it is resumed: position 0 is before every log.
+        // A resting watch starts again when it is resumed: after -1 it needs entry 0, which no log has, so it gets a reset.
         for watch in topic.paused?.watchers ?? [] { topic.paused?.log?.behind[watch.connection] = -1 }
         topic.log?.restart(at: end)
     }

@@ -3,7 +3,8 @@ import Redis
 import WebSockets
 import Workers
 
-/// The port from the shard's logic to its sockets, one of three. The real one is libwebsockets; the simulator has lists.
+/// The port from the shard's logic to its sockets, one of three. A server has the sockets of
+/// WebSockets; the simulator has lists.
 package protocol Sockets: AnyObject {
     /// Sends framed bytes, of one or several messages.
     func write(_ bytes: UnsafeRawBufferPointer, to socket: SocketID) -> WriteResult

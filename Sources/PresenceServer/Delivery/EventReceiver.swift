@@ -32,7 +32,7 @@ protocol EventReceiver {
     /// Until the next try; `nil` if there is none.
     ///
     /// - Parameters:
-    ///   - tries: That have failed, this one included.
+    ///   - tries: The number of failed tries, including this one.
     ///   - asked: The pause that the receiver asked for, in ms.
     ///   - spread: From -1 to 1, by chance.
     func pause(after tries: Int, asked: Milliseconds, spread: Double) -> Milliseconds?

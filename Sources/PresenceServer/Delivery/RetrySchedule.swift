@@ -1,7 +1,8 @@
 import PresenceProtocol
 
 /// The times of an event's next tries: after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h and 24 h, as Standard Webhooks proposes, each
-/// a fifth more or less, so that events that failed together are not tried together. Ten tries within 76 hours.
+/// a fifth more or less, so that events that failed together are not tried together. Ten tries, within 76 hours on
+/// average and 91 at most.
 enum RetrySchedule {
     private static let pauses: [Milliseconds] =
         [5, 300, 1_800, 7_200, 18_000, 36_000, 50_400, 72_000, 86_400].map { $0 * 1_000 }
@@ -13,7 +14,7 @@ enum RetrySchedule {
     /// Until the next try; `nil` if there is none.
     ///
     /// - Parameters:
-    ///   - tries: That have failed, this one included.
+    ///   - tries: The number of failed tries, including this one.
     ///   - asked: The pause that the receiver asked for, in ms.
     ///   - spread: From -1 to 1: where in the fifth.
     static func pause(after tries: Int, asked: Milliseconds = 0, spread: Double) -> Milliseconds? {

@@ -2,9 +2,9 @@ import PresenceProtocol
 
 /// The hours in which a user wants no pushes, by the clocks of a time zone.
 ///
-/// A period begins on one of `days`, and ends on the same day or, if `to` is not after `from`, on the next one. Clocks that change decide
-/// in favour of quiet: of a time that comes twice, a period begins with the first and ends with the second. A time that is left out counts
-/// as so long after midnight as if the clocks had not been changed.
+/// A period begins on one of `days`, and ends on the same day or, if `to` is not after `from`, on the next one. When
+/// clocks change, quiet wins: if a local time occurs twice, a period begins at the first and ends at the second. A local time that is
+/// skipped counts as if the clocks had not been changed.
 struct QuietHours: Decodable, Sendable, Equatable {
     /// A time of day, `HH:MM`.
     struct Time: Decodable, Sendable, Equatable {

@@ -19,7 +19,7 @@ final class DuePushes {
 
     private static let window = 8
     private static let most = 20
-    /// ms for which a decision is valid: a later one would rest on nothing that was read lately. No other server decides about a taken
+    /// ms for which a decision is valid: after that, the facts on which it is based may be outdated. No other server decides about a taken
     /// note until ``wait`` after that, so a message that is noted meanwhile has an earlier time than the end of the lease.
     static let lease: Milliseconds = 20_000
     /// ms until notes that could not be taken are taken.

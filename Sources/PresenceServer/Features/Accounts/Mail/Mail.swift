@@ -11,7 +11,7 @@ struct Mail: Sendable, Equatable {
     var subject: String
     var text: String
     var html: String?
-    /// `nil` for a mail of a server of before.
+    /// `nil` for a mail of a server of an earlier version.
     private(set) var order: MailOrder?
 
     private static let separator: Character = "\u{C}"

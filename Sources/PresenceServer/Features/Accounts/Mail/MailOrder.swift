@@ -10,7 +10,7 @@ struct MailOrder: Codable, Sendable, Equatable {
     var user: String?
     var values: [String: String] = [:]
 
-    /// One line. Servers of before would send it with the English text.
+    /// One line. Servers of earlier versions send it with the English text.
     var encoded: String? {
         let encoder = JSONEncoder()
         encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]

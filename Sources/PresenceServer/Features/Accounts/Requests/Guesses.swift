@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// An attempt with a password that has been counted for an address but not yet checked.
+/// An attempt with a password that has been counted for an e-mail address but not yet checked.
 ///
 /// Its state is one record in Redis. So call one of the functions, and call it only once.
 struct Guess {
@@ -18,7 +18,7 @@ struct Guess {
 
     private var shard: ShardLogic { accounts.shard }
 
-    /// The password was right: clears the failures for the address. It returns once this holds on all servers. If the store
+    /// The password was right: clears the failures for the e-mail address. It returns once this holds on all servers. If the store
     /// refuses, the earlier failures stay and only this attempt is taken back. The client's address gets its attempt back too,
     /// because many users may sign in from one address.
     func forget() async {

@@ -39,7 +39,7 @@ final class PushService: EventReceiver {
     static let client = OutgoingClient(name: "push", mostRunning: 100, userAgent: "Presence-Push")
     /// In seconds, for one push.
     static let patience = 10.0
-    /// In ms, after failed tries, each a fifth more or less: six tries within an hour. An older push is no news.
+    /// In ms, after failed tries, each a fifth more or less: six tries within an hour. An older push is useless.
     private static let pauses: [Milliseconds] = [10_000, 30_000, 120_000, 600_000, 1_800_000]
     /// ms since a push was due, after which it is not sent any more.
     static let longestAge: Milliseconds = 3_600_000
