@@ -54,7 +54,7 @@ public final class KeptClient: @unchecked Sendable {
     private static let mostOpening = 2
     private static let pauseOfAttempts: Int64 = 100
     private static let mostHopeful = 8
-    /// For how long a connection stays that nobody uses.
+    /// For how long an unused connection stays.
     private static let idleTime: Int64 = 30_000
 
     /// - Parameters:

@@ -79,7 +79,7 @@ final class KeptLine {
 
     /// The answer is complete or cannot be read, or the connection is closed.
     private func end(_ progress: AnswerReader.Progress) {
-        // Without a call, the server closes the connection, or says what nobody has asked.
+        // Without a call, the server closes the connection, or sends an answer without a question.
         guard let call else { return close() }
         switch progress {
         case .whole:

@@ -199,7 +199,7 @@ final class HookHistory: DrawnHistory {
                 answeredSent.insert(id)
                 count("sent")
                 if !stored.contains(id) { fail("\(id) is answered, and not stored") }
-            // Nobody was asked, so another device may have more luck.
+            // The text was not checked, so another device may succeed.
             case (_, "refused") where refusesOnFailure && answer["reason"] == nil: count("undecided")
             case (_, "refused"):
                 answeredRefused.insert(id)
