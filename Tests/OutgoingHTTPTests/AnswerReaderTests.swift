@@ -4,7 +4,7 @@ import Testing
 
 /// Answers of HTTP/1.1, whole and byte by byte.
 @Suite struct AnswerReaderTests {
-    private struct Found: Equatable {
+    struct Found: Equatable {
         var status = 200
         var body = ""
         var isKept = true
@@ -27,7 +27,7 @@ import Testing
         )
     }
 
-    private static let good: [(String, Found)] = [
+    static let good: [(String, Found)] = [
         ("Content-Length: 5\r\n\r\nhello", Found(body: "hello")),
         ("content-length:0\r\n\r\n", Found()),
         ("Content-Length: 2\r\nContent-Length: 2\r\n\r\nok", Found(body: "ok")),
