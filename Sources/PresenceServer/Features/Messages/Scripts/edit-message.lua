@@ -3,7 +3,7 @@
 -- keys: conversation, log, changes, prints, aging used if messages are kept for a time, attachments, attachmentsDue,
 --       verdict used if ask is not 0
 -- args: conversation, user, id, text, keep so many messages, isBlocked if one of two blocks the other, longest message in bytes,
---       ask for so many ms if it needs a verdict, -1 to look for it, or 0, replacement of the text or ''
+--       ask for so many ms if it needs a verdict or -1 to look for it or 0, replacement of the text or ''
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if nothing has changed | FORBIDDEN | MISSING | OTHERS | DELETED | EMPTY
 --       | BLOCKED | BANNED(until, reason) | LONG | ASK | VERDICT(verdict) | FENCED
 local c = conversationAt(conversationKey, conversation)

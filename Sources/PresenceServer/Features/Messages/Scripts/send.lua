@@ -4,8 +4,7 @@
 --       verdict used if ask is not 0
 -- args: conversation, from, id, text, attachments or '', priority or '', keep so many messages, keepFor so many ms or 0,
 --       isBlocked if one of two blocks the other, longest message in bytes,
---       ask for so many ms if it needs a verdict, -1 to look for it, or 0,
---       replacement of the text or ''
+--       ask for so many ms if it needs a verdict or -1 to look for it or 0, replacement of the text or ''
 -- replies: OK(number of members, MESSAGE) | OK(MESSAGE) if it was sent before | FORBIDDEN | CONFLICT | BLOCKED | LARGE
 --       | BANNED(until, reason) | ASK | VERDICT(verdict) | FENCED
 local c = conversationAt(conversationKey, conversation)
