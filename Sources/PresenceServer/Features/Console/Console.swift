@@ -58,14 +58,15 @@ final class Console: Feature {
         endOfTraces = registry.deadline { [unowned self] _ in endTraces() }
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { state.ends.begin(at: shard.clock.redisNow) }
-        if step == .lost || step == .live {
-            for trace in traces {
-                trace.record(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)
-            }
-        }
-        done(nil)
+    func becameStale() { record("lost") }
+
+    func becameLive() {
+        state.ends.begin(at: shard.clock.redisNow)
+        record("live")
+    }
+
+    private func record(_ what: StaticString) {
+        for trace in traces { trace.record(what, at: shard.clock.redisNow, now: shard.clock.now) }
     }
 
     /// The value of a member of a call's query.

@@ -14,7 +14,7 @@ final class Asking {
     /// The most things in one part of the intent.
     private static let page = 50
     /// Open requests to one user, and ended ones that are kept so that later steps are recognised.
-    private static let (mostOpen, mostKept) = (ContactRequestLists.most, 1_000)
+    private static let (mostOpen, mostKept) = (OpenContactRequests.most, 1_000)
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
