@@ -38,7 +38,7 @@ final class Polls: Feature, TopicKind {
     private let listener: PollListener
     /// The time at which each poll ends on this shard, by its id.
     private var endings: [Identifier: Milliseconds] = [:]
-    /// What it was told about breaks.
+    /// The functions called after a break.
     private(set) var steps: [String] = []
 
     init(_ shard: ShardLogic) {
