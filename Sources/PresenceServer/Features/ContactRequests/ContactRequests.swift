@@ -85,8 +85,7 @@ final class ContactRequests: Feature {
                 "intent": intent.member, "other": ask.user, "text": ask.text.map { JSONWriter.encoded($0) },
                 "most": Self.mostAsked, "mostContacts": mostContacts,
             ], by: writer)
-        _ = try await shard.carryOut(intent, first: asking.first(call, of: user))
-            .accepted(or: ContactRefusal.self)
+        _ = try await asking.change(call, of: user).accepted(or: ContactRefusal.self)
     }
 
     private var mostContacts: Int { shard.configuration[VisibilityRequests.mostContacts] }
@@ -103,7 +102,7 @@ final class ContactRequests: Feature {
                 "intent": intent.member, "user": user, "other": answer.user, "isAccepted": answer.isAccepted,
                 "mostContacts": mostContacts,
             ], by: writer)
-        let reply = try await shard.carryOut(intent, first: asking.first(call, of: user))
+        let reply = try await asking.change(call, of: user)
         let isAnswered = reply.word == "OK"
         if reply.word != "NONE" { _ = try reply.accepted(or: ContactRefusal.self) }
         // A crash before this leaves the conversation unanswered, and the client asks again.
