@@ -71,8 +71,7 @@ final class Console: Feature {
 
     /// The value of a member of a call's query.
     static func member(_ name: String, in call: HTTPCall) -> String? {
-        let pair = call.request.query.split(separator: "&").first { $0.hasPrefix(name + "=") }
-        return pair.map { String($0.dropFirst(name.utf8.count + 1)).removingPercentEncoding ?? "" }
+        CallQuery(call.request.query)[name].map { $0.removingPercentEncoding ?? "" }
     }
 
     /// An id in a call's query.

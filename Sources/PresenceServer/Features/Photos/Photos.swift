@@ -118,12 +118,9 @@ final class Photos: Feature {
     }
 
     /// Removes the picture of a deleted account.
-    func forget(_ name: StoredName, of user: UserID, done: @escaping () -> Void) {
+    func forget(_ name: StoredName, of user: UserID) async {
         shard.store.command(["UNLINK", shard.partitions.keys(of: user).key(.photo, name.id)], lane: .commands) { _ in }
-        shard.tasks.run { [self] in
-            await remove(name)
-            done()
-        }
+        await remove(name)
     }
 
     /// Removes the files of a picture; if that fails, the sweep removes them.
