@@ -147,8 +147,9 @@ let package = Package(
             ],
             // CAssets embeds them.
             exclude: [
-                "Features/Accounts/Scripts", "Features/Accounts/Guests/Scripts",
-                "Features/Accounts/Identities/Scripts", "Features/Accounts/MailCodes/Scripts",
+                "Features/Accounts/Scripts", "Features/Accounts/Claims/Scripts",
+                "Features/Accounts/Guests/Scripts", "Features/Accounts/Identities/Scripts",
+                "Features/Accounts/Mail/Scripts", "Features/Accounts/MailCodes/Scripts",
                 "Features/Profiles/Scripts", "Features/Conversations/Scripts",
                 "Features/Typing/Scripts", "Features/Usernames/Scripts", "Features/Photos/Scripts",
                 "Features/Attachments/Scripts",

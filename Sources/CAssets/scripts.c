@@ -225,7 +225,7 @@ static const unsigned char sign_up_bytes[] = {
 ASSET(sign_up)
 
 static const unsigned char ask_email_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/ask-email.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/ask-email.lua"
 };
 ASSET(ask_email)
 
@@ -240,12 +240,12 @@ static const unsigned char disable_account_bytes[] = {
 ASSET(disable_account)
 
 static const unsigned char email_state_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/email-state.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/email-state.lua"
 };
 ASSET(email_state)
 
 static const unsigned char end_email_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/end-email.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/end-email.lua"
 };
 ASSET(end_email)
 
@@ -255,12 +255,12 @@ static const unsigned char forgot_bytes[] = {
 ASSET(forgot)
 
 static const unsigned char holds_claim_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/holds-claim.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/holds-claim.lua"
 };
 ASSET(holds_claim)
 
 static const unsigned char release_claim_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/release-claim.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/release-claim.lua"
 };
 ASSET(release_claim)
 
@@ -275,22 +275,22 @@ static const unsigned char set_password_bytes[] = {
 ASSET(set_password)
 
 static const unsigned char switch_email_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/switch-email.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/switch-email.lua"
 };
 ASSET(switch_email)
 
 static const unsigned char take_claim_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/take-claim.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/take-claim.lua"
 };
 ASSET(take_claim)
 
 static const unsigned char take_mail_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/take-mail.lua"
+#embed "../PresenceServer/Features/Accounts/Mail/Scripts/take-mail.lua"
 };
 ASSET(take_mail)
 
 static const unsigned char settle_mail_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/settle-mail.lua"
+#embed "../PresenceServer/Features/Accounts/Mail/Scripts/settle-mail.lua"
 };
 ASSET(settle_mail)
 
@@ -305,7 +305,7 @@ static const unsigned char verify_email_bytes[] = {
 ASSET(verify_email)
 
 static const unsigned char want_email_bytes[] = {
-#embed "../PresenceServer/Features/Accounts/Scripts/want-email.lua"
+#embed "../PresenceServer/Features/Accounts/Claims/Scripts/want-email.lua"
 };
 ASSET(want_email)
 

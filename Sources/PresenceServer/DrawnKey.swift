@@ -21,31 +21,26 @@ final class DrawnKey {
         (self.shard, self.name, self.count, self.what) = (shard, name, count, what)
     }
 
-    /// - Parameter done: Called with the failure if Redis could not be read.
-    func read(_ done: @escaping (RedisFailure?) -> Void) {
-        let drawn = Sodium.random(count).hexadecimal
+    func read() async throws(RedisFailure) {
         var refusal: RedisFailure?
-        shard.store.command(["SET", name, drawn, "NX"], lane: .commands) { refusal = $0.failure }
-        load { [self] result in
-            switch result {
-            case .failure(let failure) where !failure.isLasting: done(failure)
-            // Redis has no key and refused to store one; its memory may be full.
-            case .success(let found) where found == .missing && refusal != nil: done(refusal)
-            case .success(.key(let key)):
-                bytes = key
-                done(nil)
-            // The bytes that were read earlier stay valid.
-            default:
-                shard.log("damaged record", ["what": what], level: .error)
-                done(nil)
-            }
+        do throws(RedisFailure) {
+            _ = try await shard.command(["SET", name, Sodium.random(count).hexadecimal, "NX"])
+        } catch {
+            refusal = error
         }
+        let found: Found
+        do throws(RedisFailure) { found = try await load() } catch  where error.isLasting { found = .damaged }
+        if case .key(let key) = found { return bytes = key }
+        // Redis has no key and refused to store one; its memory may be full.
+        if found == .missing, let refusal { throw refusal }
+        // The bytes that were read earlier stay valid.
+        shard.log("damaged record", ["what": what], level: .error)
     }
 
     /// Whether Redis still has the same key; `false` also if Redis cannot be read.
-    func isKnown(_ done: @escaping (Bool) -> Void) {
-        guard let bytes else { return done(false) }
-        load { done((try? $0.get()) == .key(bytes)) }
+    func isKnown() async -> Bool {
+        guard let bytes else { return false }
+        return (try? await load()) == .key(bytes)
     }
 
     private enum Found: Equatable {
@@ -53,16 +48,10 @@ final class DrawnKey {
         case key([UInt8])
     }
 
-    private func load(_ found: @escaping (Result<Found, RedisFailure>) -> Void) {
-        shard.store.command(["GET", name], lane: .commands) { [count] result in
-            found(
-                result.map { value in
-                    guard !value.isNull else { return .missing }
-                    guard let key = value.string.flatMap({ [UInt8](hexadecimal: $0) }), key.count == count else {
-                        return .damaged
-                    }
-                    return .key(key)
-                })
-        }
+    private func load() async throws(RedisFailure) -> Found {
+        let value = try await shard.command(["GET", name])
+        guard !value.isNull else { return .missing }
+        guard let key = value.string.flatMap({ [UInt8](hexadecimal: $0) }), key.count == count else { return .damaged }
+        return .key(key)
     }
 }

@@ -47,4 +47,20 @@ enum StandardError {
     static func print(_ sentence: String) { write("presenced: \(sentence)\n") }
 
     static func write(_ text: String) { _ = StandardOutput.write(text, to: STDERR_FILENO) }
+
+    /// Does a command's work. An error ends the command: it is printed here.
+    ///
+    /// - Parameter status: The command's status for an error.
+    static func explaining<Value>(
+        as status: (any Error) -> Int32 = { _ in ExitStatus.failure }, _ work: () async throws -> Value
+    ) async throws -> Value {
+        do {
+            return try await work()
+        } catch let error as ExitCode {
+            throw error
+        } catch {
+            print("\(error)")
+            throw ExitCode(status(error))
+        }
+    }
 }

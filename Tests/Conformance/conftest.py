@@ -7,9 +7,12 @@ import pytest
 
 from support.browser import Browser
 from support.client import BREACHES
+from support.pushes import Services
+from support.receiver import Receiver
 from support.redis import Redis
 from support.room import ROOMS, Room
 from support.server import BINARY, LIVING, Server
+from support.web_push import WebPushService
 
 LONGEST_TEST = 180
 """Seconds after which a test that hangs is given up."""
@@ -125,6 +128,30 @@ def start():
     yield start_server
     for each in reversed(started):
         each.close()
+
+
+@pytest.fixture
+def receiver(tmp_path):
+    """The operator's own server, which receives webhooks."""
+    receiver = Receiver(tmp_path)
+    yield receiver
+    receiver.close()
+
+
+@pytest.fixture
+def services(tmp_path):
+    """FCM and APNs."""
+    services = Services(tmp_path)
+    yield services
+    services.close()
+
+
+@pytest.fixture
+def browsers(tmp_path):
+    """The push service of browsers."""
+    service = WebPushService(tmp_path)
+    yield service
+    service.close()
 
 
 @pytest.fixture(scope="session")

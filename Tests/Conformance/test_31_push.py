@@ -8,20 +8,12 @@ import pytest
 from support.accounts import ON, Accounts, CheckedAPI
 from support.api import API
 from support.patience import PATIENCE, eventually
-from support.receiver import Receiver
 from support.room import Room
 from support.server import run
 from support.talks import group, say, talk
 
 LONG = 4 * PATIENCE
 DEVICE = "/v1/me/devices/current"
-
-
-@pytest.fixture
-def receiver(tmp_path):
-    receiver = Receiver(tmp_path)
-    yield receiver
-    receiver.close()
 
 
 def settings(receiver, **others):

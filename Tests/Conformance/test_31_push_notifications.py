@@ -5,56 +5,19 @@ import time
 
 import pytest
 
-from support.accounts import CheckedAPI
+from support.devices import APNS_TOKEN, away
 from support.inboxes import inbox, mark, notify, post
 from support.patience import PATIENCE, eventually
-from support.pushes import Services
 from support.receiver import Receiver
 from support.room import Room
 from support.talks import say, talk
-from support.web_push import Subscriber, WebPushService
+from support.web_push import Subscriber
 
 LONG = 4 * PATIENCE
-DEVICE = "/v1/me/devices/current"
-HEX = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
-
-
-@pytest.fixture
-def services(tmp_path):
-    services = Services(tmp_path)
-    yield services
-    services.close()
-
-
-@pytest.fixture
-def browsers(tmp_path):
-    service = WebPushService(tmp_path)
-    yield service
-    service.close()
-
-
-@pytest.fixture
-def receiver(tmp_path):
-    receiver = Receiver(tmp_path)
-    yield receiver
-    receiver.close()
 
 
 def own_sender(receiver, **others):
     return {"webhooks": [receiver.endpoint("push.due")], "partitions": 8, "linger": 1_000, "lease": 6_000} | others
-
-
-async def register(room, person, device):
-    answer = await CheckedAPI(room.server).request("PUT", DEVICE, device, token=room.token(person))
-    assert answer.status == 204, answer
-
-
-async def away(room, person, device=None):
-    client = await room.come(person)
-    if device:
-        await register(room, person, device)
-    await client.close()
-    return client
 
 
 async def due(receiver, count=1):
@@ -126,7 +89,7 @@ async def test_a_push_that_was_noted_falls_due_though_the_server_is_killed(start
 async def test_services_are_told_how_urgent_it_is_and_until_when(start, services):
     room = Room(start(services.settings()))
     bob = await away(room, "bob", {"pushToken": "b", "platform": "fcm"})
-    cy = await away(room, "cy", {"pushToken": HEX, "platform": "apns"})
+    cy = await away(room, "cy", {"pushToken": APNS_TOKEN, "platform": "apns"})
     end = int(time.time()) + 600
     await notify(room, bob.user, cy.user, id="order-77", kind="order", title="Shipped", body="Soon", urgency="low",
                  expires=end * 1000)
@@ -195,7 +158,7 @@ async def test_no_service_learns_more_than_the_operator_permits(start, services,
         ana = await room.come("ana")
         await ana.did("updateProfile", changes={"displayName": "Ana"})
         bob = await away(room, "bob", {"pushToken": "b", "platform": "fcm"})
-        cy = await away(room, "cy", {"pushToken": HEX, "platform": "apns"})
+        cy = await away(room, "cy", {"pushToken": APNS_TOKEN, "platform": "apns"})
         talks = [(await talk(ana, person))["id"] for person in (bob, cy)]
         for id in talks:
             await say(ana, id, "a secret")

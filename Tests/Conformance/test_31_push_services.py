@@ -8,37 +8,14 @@ import pytest
 
 from support.accounts import CheckedAPI
 from support.api import API
+from support.devices import APNS_TOKEN, DEVICE, away, phone, register
 from support.patience import PATIENCE, eventually
-from support.pushes import Services
 from support.receiver import Receiver
 from support.room import Room
 from support.server import BINARY, run
 from support.talks import group, say, talk
 
 LONG = 4 * PATIENCE
-DEVICE = "/v1/me/devices/current"
-HEX = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
-
-
-@pytest.fixture
-def services(tmp_path):
-    services = Services(tmp_path)
-    yield services
-    services.close()
-
-
-async def away(room, person, platform=None, token="device"):
-    """A user who was online, has a device and no session."""
-    client = await room.come(person)
-    if platform:
-        await register(room, person, platform, token)
-    await client.close()
-    return client
-
-
-async def register(room, person, platform, token):
-    answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": token, "platform": platform}, token=room.token(person))
-    assert answer.status == 204, answer
 
 
 async def sent(services, platform, count=1):
@@ -61,7 +38,7 @@ async def test_fcm_is_told_once_for_each_device_with_one_access_token(start, ser
     ana = await room.come("ana")
     await ana.did("updateProfile", changes={"displayName": "Ana"})
     assert (await room.api.request("GET", "/v1/server")).json["push"]["platforms"] == ["fcm", "apns"]
-    bob, cy, _ = await away(room, "bob", "fcm", "b:1"), await away(room, "cy", "fcm", "c-2"), await away(room, "dan")
+    bob, cy, _ = await away(room, "bob", phone("fcm", "b:1")), await away(room, "cy", phone("fcm", "c-2")), await away(room, "dan")
     id = (await talk(ana, bob))["id"]
     await say(ana, id, "see \"you\"\n")
     push, = await sent(services, "fcm")
@@ -88,7 +65,7 @@ async def test_fcm_removes_a_device_that_is_not_registered_any_more(start, servi
         {"@type": "type.googleapis.com/google.firebase.fcm.v1.FcmError", "errorCode": "UNREGISTERED"}]}}
     services.fcm = lambda push: (404, unknown) if push.token == "old" else (200, {})
     room = Room(start(services.settings(), redis=start.redis()))
-    ana, bob, cy = await room.come("ana"), await away(room, "bob", "fcm", "old"), await away(room, "cy", "fcm", "new")
+    ana, bob, cy = await room.come("ana"), await away(room, "bob", phone("fcm", "old")), await away(room, "cy", phone("fcm", "new"))
     trip = await group(ana, bob, cy)
     await say(ana, trip["id"], "one")
     await sent(services, "fcm", 2)
@@ -97,7 +74,7 @@ async def test_fcm_removes_a_device_that_is_not_registered_any_more(start, servi
     await say(ana, other["id"], "two")
     assert [push.token for push in (await sent(services, "fcm", 3))[2:]] == ["new"]
     # It may return.
-    await register(room, "bob", "fcm", "newer")
+    await register(room, "bob", phone("fcm", "newer"))
     third = await group(ana, bob)
     await say(ana, third["id"], "three")
     assert (await sent(services, "fcm", 4))[3].token == "newer"
@@ -108,7 +85,7 @@ async def test_what_fcm_does_not_take_now_is_tried_again_and_what_it_refuses_is_
     answers = [(503, {}), (200, {})]
     services.fcm = lambda push: (400, {"error": {"status": "INVALID_ARGUMENT"}}) if push.token == "bad" else answers.pop(0)
     room = Room(start(services.settings()))
-    ana, bob, cy = await room.come("ana"), await away(room, "bob", "fcm", "good"), await away(room, "cy", "fcm", "bad")
+    ana, bob, cy = await room.come("ana"), await away(room, "bob", phone("fcm", "good")), await away(room, "cy", phone("fcm", "bad"))
     trip = await group(ana, bob, cy)
     await say(ana, trip["id"], "one")
     first, second = [push for push in await sent(services, "fcm", 3) if push.token == "good"]
@@ -123,7 +100,7 @@ async def test_what_fcm_does_not_take_now_is_tried_again_and_what_it_refuses_is_
 async def test_what_waits_is_not_sent_to_a_device_that_was_taken_away(start, services):
     services.fcm = lambda push: (503, {}) if push.token == "left" else (200, {})
     room = Room(start(services.settings()))
-    ana, bob = await room.come("ana"), await away(room, "bob", "fcm", "left")
+    ana, bob = await room.come("ana"), await away(room, "bob", phone("fcm", "left"))
     await say(ana, (await talk(ana, bob))["id"], "a secret")
     await sent(services, "fcm")
     gone = await CheckedAPI(room.server).request("DELETE", DEVICE, token=room.token("bob"))
@@ -144,7 +121,7 @@ async def test_what_waits_tells_what_is_unread_and_not_deleted_when_it_is_sent(s
 
     services.fcm = once
     room = Room(start(services.settings()))
-    ana, people = await room.come("ana"), [await away(room, name, "fcm", name) for name in ("deleted", "edited", "older")]
+    ana, people = await room.come("ana"), [await away(room, name, phone("fcm", name)) for name in ("deleted", "edited", "older")]
     deleted, edited, older = [(await talk(ana, each))["id"] for each in people]
     secret, mistake = await say(ana, deleted, "a secret"), await say(ana, edited, "a mistake")
     await say(ana, older, "still here")
@@ -170,7 +147,7 @@ def text(push):
 async def test_an_access_token_that_fcm_does_not_take_is_asked_for_anew(start, services):
     services.fcm = lambda push: (401 if push.headers["authorization"] == "Bearer access-1" else 200, {})
     room = Room(start(services.settings()))
-    ana, bob = await room.come("ana"), await away(room, "bob", "fcm")
+    ana, bob = await room.come("ana"), await away(room, "bob", phone("fcm"))
     await say(ana, (await talk(ana, bob))["id"])
     _, second = await sent(services, "fcm", 2)
     assert second.headers["authorization"] == "Bearer access-2" and len(services.grants) == 2
@@ -180,7 +157,7 @@ async def test_pushes_wait_while_there_is_no_access_token(start, services):
     good = services.grant
     services.grant = lambda number: (400, {"error": "invalid_grant"}) if number == 1 else good(number)
     room = Room(start(services.settings()))
-    ana, bob = await room.come("ana"), await away(room, "bob", "fcm")
+    ana, bob = await room.come("ana"), await away(room, "bob", phone("fcm"))
     await say(ana, (await talk(ana, bob))["id"])
     await room.server.wait_for_log("no access token: status 400 invalid_grant")
     await sent(services, "fcm")
@@ -192,7 +169,7 @@ async def test_pushes_wait_while_there_is_no_access_token(start, services):
 async def test_apns_is_told_over_one_connection_with_one_token(start, services):
     room = Room(start(services.settings()))
     ana = await room.come("ana")
-    people = [await away(room, f"p{number}", "apns", f"{number:02x}" * 32) for number in range(12)]
+    people = [await away(room, f"p{number}", phone("apns", f"{number:02x}" * 32)) for number in range(12)]
     trip = await group(ana, *people[:9], name="Trip")
     await say(ana, trip["id"], "x" * 3_000)
     pushes = await sent(services, "apns", 9)
@@ -215,13 +192,13 @@ async def test_apns_removes_a_device_that_is_gone_unless_it_came_back_since(star
     gone = lambda push: (410, {"reason": "Unregistered", "timestamp": int(since(push.at * 1000))})
     services.apns = gone
     room = Room(start(services.settings(), redis=start.redis()))
-    ana, bob = await room.come("ana"), await away(room, "bob", "apns", HEX)
+    ana, bob = await room.come("ana"), await away(room, "bob", phone("apns", APNS_TOKEN))
     await say(ana, (await talk(ana, bob))["id"])
     await sent(services, "apns")
     services.apns = lambda push: (200, {})
     if not stays:
         await metric(room.server, "push_devices_removed_total", 1)
-        await register(room, "bob", "fcm", "other")
+        await register(room, "bob", phone("fcm", "other"))
     await say(ana, (await group(ana, bob))["id"])
     if stays:
         await sent(services, "apns", 2)
@@ -234,20 +211,20 @@ async def test_apns_removes_a_device_that_is_gone_unless_it_came_back_since(star
 async def test_what_apns_cannot_take_is_given_up_and_its_device_stays(start, services):
     services.apns = lambda push: (400, {"reason": "BadDeviceToken"})
     room = Room(start(services.settings()))
-    ana, bob = await room.come("ana"), await away(room, "bob", "apns", HEX)
+    ana, bob = await room.come("ana"), await away(room, "bob", phone("apns", APNS_TOKEN))
     await say(ana, (await talk(ana, bob))["id"])
     await metric(room.server, "pushes_given_up_total", 1)
     await room.server.wait_for_log("status 400 BadDeviceToken")
     services.apns = lambda push: (200, {})
     await say(ana, (await group(ana, bob))["id"])
-    assert (await sent(services, "apns", 2))[1].token == HEX
+    assert (await sent(services, "apns", 2))[1].token == APNS_TOKEN
 
 
 async def test_a_push_that_is_tried_again_has_the_same_id(start, services):
     answers = [(429, {"reason": "TooManyRequests"}), (200, {})]
     services.apns = lambda push: answers.pop(0)
     room = Room(start(services.settings()))
-    ana, bob = await room.come("ana"), await away(room, "bob", "apns", HEX)
+    ana, bob = await room.come("ana"), await away(room, "bob", phone("apns", APNS_TOKEN))
     await say(ana, (await talk(ana, bob))["id"])
     first, second = await sent(services, "apns", 2)
     assert first.headers == second.headers and first.json == second.json
@@ -258,7 +235,7 @@ async def test_servers_share_the_token_for_apns_and_one_goes_on_where_another_wa
     redis = start.redis()
     first, second = [start(services.settings(), redis=redis, shards=1) for _ in range(2)]
     room = Room(second)
-    ana, bob = await room.come("ana"), await away(room, "bob", "apns", HEX)
+    ana, bob = await room.come("ana"), await away(room, "bob", phone("apns", APNS_TOKEN))
     await say(ana, (await talk(ana, bob))["id"])
     before, = await sent(services, "apns")
     report = run("doctor", "--redis", redis.url, "--config", first.command[first.command.index("--config") + 1])
@@ -267,7 +244,7 @@ async def test_servers_share_the_token_for_apns_and_one_goes_on_where_another_wa
     sender.kill()
     room.leave()
     room = Room(second if sender is first else first)
-    dan, eve = await room.come("dan"), await away(room, "eve", "apns", "ab" * 32)
+    dan, eve = await room.come("dan"), await away(room, "eve", phone("apns", "ab" * 32))
     await say(dan, (await talk(dan, eve))["id"])
     _, after = await sent(services, "apns", 2)
     assert after.token == "ab" * 32 and after.headers["authorization"] == before.headers["authorization"]
@@ -279,9 +256,9 @@ async def test_servers_share_the_token_for_apns_and_one_goes_on_where_another_wa
 async def test_each_platform_gets_its_own_and_a_webhook_is_told_too(start, services, tmp_path):
     receiver = Receiver(tmp_path)
     room = Room(start(services.settings(webhooks=[receiver.endpoint("push.due")])))
-    ana, bob, cy = await room.come("ana"), await away(room, "bob", "apns", HEX), await away(room, "cy", "fcm", "c")
+    ana, bob, cy = await room.come("ana"), await away(room, "bob", phone("apns", APNS_TOKEN)), await away(room, "cy", phone("fcm", "c"))
     await say(ana, (await group(ana, bob, cy))["id"], "hi")
-    assert (await sent(services, "apns"))[0].token == HEX and (await sent(services, "fcm"))[0].token == "c"
+    assert (await sent(services, "apns"))[0].token == APNS_TOKEN and (await sent(services, "fcm"))[0].token == "c"
     await eventually(lambda: len(receiver.calls) == 2, "both are told of", within=LONG)
     assert sorted(call.data["devices"][0]["platform"] for call in receiver.calls) == ["apns", "fcm"]
     answer = await CheckedAPI(room.server).request("PUT", DEVICE, {"pushToken": "no-hex", "platform": "apns"}, token=room.token("bob"))
@@ -291,7 +268,7 @@ async def test_each_platform_gets_its_own_and_a_webhook_is_told_too(start, servi
 
 async def test_a_service_whose_certificate_is_not_trusted_gets_nothing(start, services):
     room = Room(start(services.settings(**{"push.caFile": ""})))
-    ana, bob, cy = await room.come("ana"), await away(room, "bob", "apns", HEX), await away(room, "cy", "fcm", "c")
+    ana, bob, cy = await room.come("ana"), await away(room, "bob", phone("apns", APNS_TOKEN)), await away(room, "cy", phone("fcm", "c"))
     await say(ana, (await group(ana, bob, cy))["id"], "hi")
     await metric(room.server, "push_failures_total", 2)
     await room.server.wait_for_log("untrusted", times=2)
@@ -301,13 +278,13 @@ async def test_a_service_whose_certificate_is_not_trusted_gets_nothing(start, se
 async def test_neither_keys_nor_tokens_nor_texts_are_in_the_log(start, services):
     services.apns = services.fcm = lambda push: (500, {"reason": "InternalServerError"})
     room = Room(start(services.settings(logLevel="trace")))
-    ana, bob, cy = await room.come("ana"), await away(room, "bob", "apns", HEX), await away(room, "cy", "fcm", "hidden-c")
+    ana, bob, cy = await room.come("ana"), await away(room, "bob", phone("apns", APNS_TOKEN)), await away(room, "cy", phone("fcm", "hidden-c"))
     await say(ana, (await group(ana, bob, cy))["id"], "hidden-text")
     await metric(room.server, "push_failures_total", 2)
     await room.server.wait_for_log("push not taken", times=2)
     log = room.server.whole_log()
     used = services.of("apns")[0].headers["authorization"].partition(" ")[2]
-    for secret in (HEX, "hidden", "access-1", used, used.split(".")[1], "PRIVATE KEY"):
+    for secret in (APNS_TOKEN, "hidden", "access-1", used, used.split(".")[1], "PRIVATE KEY"):
         assert secret not in log, secret
 
 

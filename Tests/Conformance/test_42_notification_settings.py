@@ -7,45 +7,23 @@ import time
 import pytest
 
 from support.accounts import Accounts, CheckedAPI
+from support.devices import APNS_TOKEN, DEVICE, away
 from support.inboxes import inbox, mark, notify
 from support.patience import PATIENCE, eventually
-from support.pushes import Services
 from support.receiver import Receiver
 from support.room import Room
 from support.server import run
 from support.talks import group, say, talk
-from support.web_push import Subscriber, WebPushService
+from support.web_push import Subscriber
 
 LONG = 4 * PATIENCE
-PLACE, DEVICE = "/v1/me/notificationSettings", "/v1/me/devices/current"
-HEX = "00fc13adff785122b4ad28809a3420982341241421348097878e577c991de8f0"
+PLACE = "/v1/me/notificationSettings"
 NONE = {"kinds": {}, "messages": {"direct": "all", "groups": "all"}, "preview": True, "whileBusy": "push"}
 SETTINGS = {
     "notifications.kinds": [{"kind": "order", "name": "Orders & more"}, {"kind": "news"}], "linger": 1_000, "lease": 6_000,
     "partitions": 8}
 ALWAYS = {"timezone": "Europe/Berlin", "from": "00:00", "to": "00:00"}
 """Every hour of every day."""
-
-
-@pytest.fixture
-def services(tmp_path):
-    services = Services(tmp_path)
-    yield services
-    services.close()
-
-
-@pytest.fixture
-def browsers(tmp_path):
-    service = WebPushService(tmp_path)
-    yield service
-    service.close()
-
-
-@pytest.fixture
-def receiver(tmp_path):
-    receiver = Receiver(tmp_path)
-    yield receiver
-    receiver.close()
 
 
 def own_sender(receiver, **others):
@@ -66,15 +44,6 @@ async def get(room, person):
     answer = await CheckedAPI(room.server).request("GET", PLACE, token=room.token(person))
     assert answer.status == 200, answer
     return answer.json
-
-
-async def away(room, person, device=None):
-    client = await room.come(person)
-    if device:
-        answer = await CheckedAPI(room.server).request("PUT", DEVICE, device, token=room.token(person))
-        assert answer.status == 204, answer
-    await client.close()
-    return client
 
 
 def due(receiver):
@@ -263,7 +232,7 @@ async def test_without_a_preview_no_service_learns_a_text(start, services, tmp_p
         ana = await room.come("ana")
         await ana.did("updateProfile", changes={"displayName": "Ana"})
         people = [await away(room, "bob", {"pushToken": "b", "platform": "fcm"}),
-                  await away(room, "cy", {"pushToken": HEX, "platform": "apns"})]
+                  await away(room, "cy", {"pushToken": APNS_TOKEN, "platform": "apns"})]
         for name in ("bob", "cy"):
             await settle(room, name, preview=False)
         for person in people:
@@ -294,7 +263,7 @@ async def test_quiet_hours_hold_all_but_what_is_urgent_and_end_with_one_summary(
         room = Room(start(services.settings(**{"webhooks": [receiver.endpoint("push.due")]})))
         ana = await room.come("ana")
         people = {"bob": await away(room, "bob", {"pushToken": "b", "platform": "fcm"}),
-                  "cy": await away(room, "cy", {"pushToken": HEX, "platform": "apns"})}
+                  "cy": await away(room, "cy", {"pushToken": APNS_TOKEN, "platform": "apns"})}
         for name, person in people.items():
             await settle(room, name, quiet=ALWAYS | {"allow": ["urgent"]})
             await say(ana, (await talk(ana, person))["id"], "held")

@@ -21,7 +21,7 @@ from support.inboxes import inbox
 from support.line import Line
 from support.patience import PATIENCE, eventually
 from support.ports import free_port
-from support.receiver import Receiver, Secret
+from support.receiver import Secret
 from support.room import Room
 from support.talks import say, talk
 from support.web_push import Subscriber, WebPushService
@@ -38,13 +38,6 @@ def code(language, heading):
     blocks = re.findall(rf"^```{language}\n(.*?)^```", section, re.M | re.S)
     assert blocks, heading
     return blocks
-
-
-@pytest.fixture
-def receiver(tmp_path):
-    receiver = Receiver(tmp_path)
-    yield receiver
-    receiver.close()
 
 
 @pytest.fixture

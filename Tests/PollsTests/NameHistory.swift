@@ -256,13 +256,7 @@ final class NameHistory: DrawnHistory {
 
     private func quieten() throws {
         isQuiet = true
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
+        try world.calm()
         // Late executors arrive, and sweeps continue their work.
         try world.run(for: 8_000)
         for _ in 0..<30 {

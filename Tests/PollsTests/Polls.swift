@@ -38,8 +38,8 @@ final class Polls: Feature, TopicKind {
     private let listener: PollListener
     /// The time at which each poll ends on this shard, by its id.
     private var endings: [Identifier: Milliseconds] = [:]
-    /// The resynchronisation steps that it received.
-    private(set) var steps: [ResynchronisationStep] = []
+    /// The functions called after a break.
+    private(set) var steps: [String] = []
 
     init(_ shard: ShardLogic) {
         self.shard = shard
@@ -91,10 +91,10 @@ final class Polls: Feature, TopicKind {
             })
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        steps.append(step)
-        done(nil)
-    }
+    func becameStale() { steps.append("stale") }
+    func storeAgain() async throws(RedisFailure) { steps.append("store") }
+    func readAgain() async throws(RedisFailure) { steps.append("read") }
+    func becameLive() { steps.append("live") }
 
     // MARK: Requests
 
@@ -108,8 +108,7 @@ final class Polls: Feature, TopicKind {
         let end = shard.clock.now + shard.configuration[Self.duration]
         endings[poll] = end
         shard.deadlines.set(ends, .id(poll), at: end)
-        context.connection.ownMessages.insert(own)
-        shard.watchers.markMail(context.connection)
+        shard.watchers.markMail(context.connection, own)
         var answer = Array(#"{"type":"voted","id":\#(context.id ?? 0),"#.utf8)
         answer += Self.object(poll, Self.counts(.array(Array(reply.rest)))).dropFirst()
         return .message(answer)

@@ -80,7 +80,7 @@ import Tokens
         try world.run(until: "ana sees both votes") { ana.texts.contains { $0.contains(#""counts":{"soup":2}"#) } }
         try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
         let steps = try #require(world.shards[0].logic.feature(Polls.self)).steps
-        #expect(steps.suffix(4) == [.lost, .assert, .reload(partitions: nil), .live])
+        #expect(steps.suffix(4) == ["stale", "store", "read", "live"])
     }
 
     @Test func `when switched off, its requests are unknown and it runs no script`() throws {

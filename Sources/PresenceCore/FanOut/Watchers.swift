@@ -90,9 +90,10 @@ package final class Watchers {
         return connection
     }
 
-    /// The connection itself has something to be written.
-    package func markMail(_ connection: Connection) {
+    /// The connection itself has something to be written, for example messages to the user's own connections.
+    package func markMail(_ connection: Connection, _ messages: OwnMessages = []) {
         guard !connection.isClosed else { return }
+        connection.ownMessages.formUnion(messages)
         lines[connection.index].flags.insert(.mail)
         markDirty(connection.index)
     }

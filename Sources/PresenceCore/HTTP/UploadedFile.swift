@@ -106,8 +106,6 @@ package struct FileFailure: Error, CustomStringConvertible {
     package var isForRoom: Bool { [ENOSPC, EDQUOT].contains(code) }
     /// There is no such file.
     package var isMissing: Bool { code == ENOENT || code == ENOTDIR }
-    /// There is a file of that name.
-    package var isExisting: Bool { code == EEXIST }
 
     package var description: String { "\(step): \(String(cString: strerror(code)))" }
 

@@ -22,8 +22,6 @@ package final class Claiming {
     let plan: ClaimPlan
     private let change: ClaimChange
 
-    private typealias Then = (Fate) -> IntentProgress
-
     /// The outcome of a wish.
     private enum Fate {
         /// With the words that the wish's own change adds to the reply.
@@ -33,13 +31,16 @@ package final class Claiming {
         case overtaken
         /// It is closed, and its own change was not made.
         case undone
+        /// The wish's own change was not made, and replied this.
+        case replied(RedisValue)
 
-        var end: IntentProgress {
+        func reply() throws(RedisFailure) -> RedisValue {
             switch self {
-            case .fulfilled(let more): .end(.array([.status("OK"), .status("HELD")] + more))
-            case .refused: .end(.array([.status("OK"), .status("TAKEN")]))
-            case .undone: .end(.array([.status("OK"), .status("GONE")]))
-            case .overtaken: .fail(.disconnected(sent: true))
+            case .fulfilled(let more): .array([.status("OK"), .status("HELD")] + more)
+            case .refused: .array([.status("OK"), .status("TAKEN")])
+            case .undone: .array([.status("OK"), .status("GONE")])
+            case .replied(let value): value
+            case .overtaken: throw .disconnected(sent: true)
             }
         }
     }
@@ -60,8 +61,13 @@ package final class Claiming {
         self.plan = plan
         self.shard = shard
         self.change = change
-        registry.intents(plan.name) { [unowned self] in resume($0) }
-        registry.intents(plan.checkName) { [unowned self] in check($0) }
+        registry.intents(plan.name) { [unowned self] (run) throws(RedisFailure) in
+            .done(try (await carryOutOpen(of: run.intent.subject, run) ?? .fulfilled()).reply())
+        }
+        registry.intents(plan.checkName) { [unowned self] (run) throws(RedisFailure) in
+            try await check(run.intent.subject, run)
+            return .ok
+        }
     }
 
     // MARK: Wishes
@@ -79,165 +85,137 @@ package final class Claiming {
         _ thing: Identifier?, as shown: String, for owner: Identifier, change: ClaimChange? = nil,
         by writer: Writer? = nil
     ) async throws(Refusal) -> ScriptReply {
-        try await shard.carryOut(intent(of: owner), first: want(thing, shown, owner, change, writer))
+        try await shard.carryOut(intent(of: owner)) { [self] (run) throws(RedisFailure) in
+            .done(try await want(thing, shown, owner, change, writer, run).reply())
+        }
     }
 
     /// Carries out an intent that a script of the feature wrote for an owner (`abandon`), or that another server left.
     /// If that fails now, a sweep does it.
     package func finish(_ owner: Identifier) async {
-        _ = await shard.tasks.wait { shard.intents.begin(intent(of: owner), first: resume(owner), reply: $0) }
-    }
-
-    private func resume(_ owner: Identifier) -> IntentStep {
-        state(of: owner) { ($0 ?? .fulfilled()).end }
+        _ = await shard.tasks.wait { shard.intents.begin(intent(of: owner), reply: $0) }
     }
 
     // MARK: Steps
 
     private func want(
-        _ thing: Identifier?, _ shown: String, _ owner: Identifier, _ change: ClaimChange?, _ writer: Writer?
-    ) -> IntentStep {
+        _ thing: Identifier?, _ shown: String, _ owner: Identifier, _ change: ClaimChange?, _ writer: Writer?,
+        _ run: IntentRun
+    ) async throws(RedisFailure) -> Fate {
         let call = ScriptCall(
             .claimWant, in: shard.partitions.keys(of: owner), recordKeys(of: owner),
             ["intent": intent(of: owner).member, "thing": thing, "shown": thing == nil ? "" : shown], by: writer)
-        return IntentStep(call, about: owner) { [self] reply in
+        while true {
+            let reply = try await run.step(call, about: owner)
             switch reply.word {
-            case "HELD": return Fate.fulfilled().end
-            case "OPEN": return .step(state(of: owner) { [self] _ in .step(want(thing, shown, owner, change, writer)) })
+            case "HELD": return .fulfilled()
+            case "OPEN": _ = try await carryOutOpen(of: owner, run)
             default:
-                guard let number = reply[0].string else { return .damaged }
-                let wish = Wish(owner: owner, number: number, thing: thing, change: change)
-                return .step(carryOut(wish, answers: true) { $0.end })
+                guard let number = reply[0].string else { throw .unexpectedReply }
+                return try await carryOut(
+                    Wish(owner: owner, number: number, thing: thing, change: change), run, answers: true)
             }
         }
     }
 
-    /// Reads the state of the owner's wish and carries it out; `then` gets the outcome, `nil` if there was no wish.
-    private func state(of owner: Identifier, then: @escaping (Fate?) -> IntentProgress) -> IntentStep {
-        read(owner) { [self] state in
-            guard let wish = state.wish else { return then(nil) }
-            return .step(
-                state.isFulfilled
-                    ? change(wish, answers: false, then: then) : carryOut(wish, answers: false, then: then))
-        }
+    /// Carries out the owner's open wish; `nil` if there is none.
+    private func carryOutOpen(of owner: Identifier, _ run: IntentRun) async throws(RedisFailure) -> Fate? {
+        let state = try await read(owner, run)
+        guard let wish = state.wish else { return nil }
+        return state.isFulfilled ? try await change(wish, run) : try await carryOut(wish, run)
     }
 
-    private func carryOut(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
-        guard let thing = wish.thing else { return change(wish, answers: answers, then: then) }
-        return step(.claimTake, thing, wish.owner, wish.number) { [self] reply in
-            switch reply.word {
-            case "OK": return .step(change(wish, answers: answers, then: then))
-            case "HELD":
-                guard let other = reply[0].string.flatMap({ Identifier($0) }), let number = reply[1].string else {
-                    return .damaged
-                }
-                return .step(
-                    read(other) { [self] state in
-                        guard !state.means(number) else { return .step(refuse(wish, answers: answers, then: then)) }
-                        return .step(
-                            step(.claimDrop, thing, other, number) { [self] _ in
-                                .step(carryOut(wish, answers: answers, then: then))
-                            })
-                    })
-            default: return .damaged
-            }
+    /// - Parameter answers: Whether the request is answered as soon as the wish is fulfilled.
+    private func carryOut(_ wish: Wish, _ run: IntentRun, answers: Bool = false) async throws(RedisFailure) -> Fate {
+        guard let thing = wish.thing else { return try await change(wish, run, answers: answers) }
+        while true {
+            let reply = try await step(.claimTake, thing, wish.owner, wish.number, run)
+            if reply.word == "OK" { return try await change(wish, run, answers: answers) }
+            guard reply.word == "HELD", let other = reply[0].string.flatMap({ Identifier($0) }),
+                let number = reply[1].string
+            else { throw .unexpectedReply }
+            if try await read(other, run).means(number) { return try await refuse(wish, run, answers: answers) }
+            try await step(.claimDrop, thing, other, number, run)
         }
     }
 
     /// In the owner's record the wanted thing becomes the owned one; every other step follows from that.
-    private func change(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
+    private func change(_ wish: Wish, _ run: IntentRun, answers: Bool = false) async throws(RedisFailure) -> Fate {
         let own = wish.change
         let call = (own ?? change)(
             ClaimWish(wish.owner, intent: intent(of: wish.owner).member, number: wish.number),
             shard.partitions.keys(of: wish.owner))
-        return IntentStep(call, about: wish.owner) { [self] reply in
-            switch reply.word {
-            case "OK":
-                guard let released = reply[0].string else { return .damaged }
-                let fate = Fate.fulfilled(Array(reply.rest.dropFirst()))
-                let rest = confirm(wish) { _ in then(fate) }
-                guard answers, case .end(let value) = fate.end else {
-                    return drop(released, of: wish.owner, .step(rest))
-                }
-                return drop(released, of: wish.owner, .answer(value, then: rest))
-            case "GONE":
-                guard let last = reply[0].string else { return .damaged }
-                let fate: Fate = last == wish.number ? .refused : own == nil ? .overtaken : .undone
-                guard let thing = wish.thing else { return then(fate) }
-                return .step(step(.claimDrop, thing, wish.owner, wish.number) { _ in then(fate) })
-            default:
-                guard own != nil, let thing = wish.thing else { return .damaged }
-                return .step(step(.claimDrop, thing, wish.owner, wish.number) { _ in .end(reply.value) })
-            }
+        let reply = try await run.step(call, about: wish.owner)
+        if reply.word == "OK" {
+            guard let released = reply[0].string else { throw .unexpectedReply }
+            let fate = Fate.fulfilled(Array(reply.rest.dropFirst()))
+            try await drop(released, of: wish.owner, run)
+            if answers { run.answer(try fate.reply()) }
+            if let thing = wish.thing { try await step(.claimConfirm, thing, wish.owner, wish.number, run) }
+            try await end(wish, isFulfilled: true, run)
+            return fate
         }
+        let isGone = reply.word == "GONE"
+        guard isGone ? reply[0].string != nil : own != nil && wish.thing != nil else { throw .unexpectedReply }
+        if let thing = wish.thing { try await step(.claimDrop, thing, wish.owner, wish.number, run) }
+        guard isGone else { return .replied(reply.value) }
+        return reply[0].string == wish.number ? .refused : own == nil ? .overtaken : .undone
     }
 
-    /// Drops the claims that a fulfilled wish releases, "NUMBER THING" for each, and continues.
-    private func drop(_ released: String, of owner: Identifier, _ next: IntentProgress) -> IntentProgress {
+    /// Drops the claims that a fulfilled wish releases, "NUMBER THING" for each.
+    private func drop(_ released: String, of owner: Identifier, _ run: IntentRun) async throws(RedisFailure) {
         let words = released.split(separator: " ").map(String.init)
-        guard words.count.isMultiple(of: 2) else { return .damaged }
-        return stride(from: 0, to: words.count, by: 2).reduce(next) { next, place in
-            guard let thing = Identifier(words[place + 1]) else { return .damaged }
-            return .step(step(.claimDrop, thing, owner, words[place]) { _ in next })
+        guard words.count.isMultiple(of: 2) else { throw .unexpectedReply }
+        for place in stride(from: 0, to: words.count, by: 2) {
+            guard let thing = Identifier(words[place + 1]) else { throw .unexpectedReply }
+            try await step(.claimDrop, thing, owner, words[place], run)
         }
     }
 
-    private func confirm(_ wish: Wish, then: @escaping Then) -> IntentStep {
-        let end = end(wish, isFulfilled: true) { _ in then(.fulfilled()) }
-        guard let thing = wish.thing else { return end }
-        return step(.claimConfirm, thing, wish.owner, wish.number) { _ in .step(end) }
-    }
-
-    private func refuse(_ wish: Wish, answers: Bool, then: @escaping Then) -> IntentStep {
-        end(wish, isFulfilled: false) { [self] reply in
-            switch reply.word {
-            case "OK": then(.refused)
-            case "OPEN": .step(change(wish, answers: answers, then: then))
-            default: then(reply[0].string == wish.number ? .refused : .overtaken)
-            }
+    private func refuse(_ wish: Wish, _ run: IntentRun, answers: Bool) async throws(RedisFailure) -> Fate {
+        let reply = try await end(wish, isFulfilled: false, run)
+        switch reply.word {
+        case "OK": return .refused
+        case "OPEN": return try await change(wish, run, answers: answers)
+        default: return reply[0].string == wish.number ? .refused : .overtaken
         }
     }
 
-    private func end(
-        _ wish: Wish, isFulfilled: Bool, next: @escaping (ScriptReply) -> IntentProgress
-    ) -> IntentStep {
+    @discardableResult
+    private func end(_ wish: Wish, isFulfilled: Bool, _ run: IntentRun) async throws(RedisFailure) -> ScriptReply {
         let call = ScriptCall(
             .claimEnd, in: shard.partitions.keys(of: wish.owner), recordKeys(of: wish.owner),
             ["intent": intent(of: wish.owner).member, "number": wish.number, "isDone": isFulfilled])
-        return IntentStep(call, about: wish.owner, next: next)
+        return try await run.step(call, about: wish.owner)
     }
 
     // MARK: Claims
 
     /// Compares a claim with its owner's record.
-    private func check(_ thing: Identifier) -> IntentStep {
+    private func check(_ thing: Identifier, _ run: IntentRun) async throws(RedisFailure) {
         let call = ScriptCall(
             .claimLook, in: shard.partitions.keys(of: thing), claimKeys(on: thing),
             ["intent": plan.check(of: thing), "thing": thing])
-        return IntentStep(call, about: thing) { [self] reply in
-            guard reply.word != "NONE" else { return Fate.fulfilled().end }
-            guard let owner = reply[0].string.flatMap({ Identifier($0) }), let number = reply[1].string else {
-                return .damaged
-            }
-            return .step(
-                read(owner) { [self] state in
-                    // The executor of an open wish confirms or drops its claim.
-                    if state.claim != number, state.means(number) { return Fate.fulfilled().end }
-                    let script: Script = state.claim == number ? .claimConfirm : .claimDrop
-                    return .step(step(script, thing, owner, number) { _ in Fate.fulfilled().end })
-                })
+        let reply = try await run.step(call, about: thing)
+        guard reply.word != "NONE" else { return }
+        guard let owner = reply[0].string.flatMap({ Identifier($0) }), let number = reply[1].string else {
+            throw .unexpectedReply
         }
+        let state = try await read(owner, run)
+        // The executor of an open wish confirms or drops its claim.
+        if state.claim != number, state.means(number) { return }
+        try await step(state.claim == number ? .claimConfirm : .claimDrop, thing, owner, number, run)
     }
 
     /// A step with a claim on a thing.
+    @discardableResult
     private func step(
-        _ script: Script, _ thing: Identifier, _ owner: Identifier, _ number: String,
-        next: @escaping (ScriptReply) -> IntentProgress
-    ) -> IntentStep {
+        _ script: Script, _ thing: Identifier, _ owner: Identifier, _ number: String, _ run: IntentRun
+    ) async throws(RedisFailure) -> ScriptReply {
         let call = ScriptCall(
             script, in: shard.partitions.keys(of: thing), claimKeys(on: thing),
             ["intent": plan.check(of: thing), "thing": thing, "owner": owner, "number": number])
-        return IntentStep(call, about: thing, next: next)
+        return try await run.step(call, about: thing)
     }
 
     private func claimKeys(on thing: Identifier) -> KeyValuePairs<StaticString, String> {
@@ -256,16 +234,14 @@ package final class Claiming {
         func means(_ number: String) -> Bool { claim == number || wish?.number == number }
     }
 
-    private func read(_ owner: Identifier, next: @escaping (State) -> IntentProgress) -> IntentStep {
+    private func read(_ owner: Identifier, _ run: IntentRun) async throws(RedisFailure) -> State {
         let call = ScriptCall(
             .claimState, in: shard.partitions.keys(of: owner), recordKeys(of: owner),
             ["intent": intent(of: owner).member])
-        return IntentStep(call, about: owner) { reply in
-            let texts = reply.rest.compactMap(\.string)
-            guard texts.count == 3 else { return .damaged }
-            let wish = texts[0].isEmpty ? nil : Wish(owner: owner, number: texts[0], thing: Identifier(texts[1]))
-            return next(State(wish: wish, claim: texts[2]))
-        }
+        let texts = try await run.step(call, about: owner).rest.compactMap(\.string)
+        guard texts.count == 3 else { throw .unexpectedReply }
+        let wish = texts[0].isEmpty ? nil : Wish(owner: owner, number: texts[0], thing: Identifier(texts[1]))
+        return State(wish: wish, claim: texts[2])
     }
 
     private func intent(of owner: Identifier) -> Intent { Intent(IntentKind(name: plan.name), owner) }

@@ -21,89 +21,114 @@ package struct IntentKind: Hashable {
     package let name: String
 }
 
-/// One script in one partition, and the continuation for its reply.
-///
-/// The script gets
-///
-///     KEYS: shards, unfinished, …the step's own
-///     ARGV: now, channel, incarnation, intent, …the step's own
-///
-/// and begins with `fenced(KEYS[1], ARGV[3])`. The script that writes the intent adds it to the set
-/// (`SADD KEYS[2] ARGV[4]`), the one that ends it removes it. If a user makes the request, the writing step gets their
-/// `Writer.keys` as its last keys; later steps get none, since an intent that was written is completed. Each step may
-/// run twice, late, or after the end of the intent. So an intent has a number that only grows in its subject's record,
-/// and a step changes something only if the numbers show that it is still current.
-package struct IntentStep {
-    /// The subject whose record the step uses.
-    let subject: Identifier
-    let run: (ShardLogic, @escaping StoreReply) -> Void
-    let next: (RedisValue) -> IntentProgress
-    let skip: (() -> IntentProgress)?
+/// Carries out an intent, or the rest of one.
+package typealias IntentExecutor = (IntentRun) async throws(RedisFailure) -> IntentEnd
 
-    /// A step with a script that is called by names. If needed, these are the key `unfinished` and the argument
-    /// `intent` (``Intent/member``). The other parameters as below.
+/// How an executor ends.
+package enum IntentEnd {
+    /// Nothing is left except for skipped steps. The request gets this reply unless it has had one.
+    case done(RedisValue)
+    /// A part is done: the request gets this reply unless it has had one, and the rest begins when its turn comes
+    /// (``Intents/mostTurns``). If that never happens, the next executor finds the rest in the record.
+    case more(RedisValue, rest: IntentExecutor)
+
+    /// The reply of a request without a result.
+    package static let okReply = RedisValue.array([.status("OK")])
+    package static var ok: IntentEnd { .done(okReply) }
+}
+
+/// An executor's run of an intent. An executor that throws cannot continue: the intent remains for the next one.
+///
+/// Each step is one script in one partition. The script that writes the intent adds it to the partition's set
+/// (`SADD unfinishedKey intent`), the one that ends it removes it. If a user makes the request, the writing step is called
+/// by their `Writer`; later steps are not, since an intent that was written is completed. Each step may run twice, late, or
+/// after the end of the intent. So an intent has a number that only grows in its subject's record, and a step changes
+/// something only if the numbers show that it is still current.
+package final class IntentRun {
+    package let intent: Intent
+    /// The user whose request waits for it; `nil`: a backend's, or the server's own.
+    let user: UserID?
+    /// It continues an intent that was written earlier, and no request waits for it.
+    let isResumed: Bool
+    let executor: IntentExecutor
+    private unowned let shard: ShardLogic
+    private var reply: StoreReply?
+    private var steps = 0
+    /// Whether a script has run: then the intent may have been written.
+    private var hasBegun = false
+    /// The reason for a skipped step.
+    private var damage: RedisFailure?
+    /// The reply by which the first step refused its writer.
+    private var refusal: RedisValue?
+
+    init(
+        _ intent: Intent, on shard: ShardLogic, of user: UserID? = nil, isResumed: Bool = false,
+        _ executor: @escaping IntentExecutor, reply: @escaping StoreReply
+    ) {
+        (self.intent, self.shard, self.user, self.isResumed) = (intent, shard, user, isResumed)
+        (self.executor, self.reply) = (executor, reply)
+    }
+
+    /// Runs a script and returns its reply, which is one of its header and not `FENCED`.
     ///
     /// - Parameter subject: The subject whose record the step uses.
-    package init(
-        _ call: ScriptCall, about subject: Identifier, skip: (() -> IntentProgress)? = nil,
-        next: @escaping (ScriptReply) -> IntentProgress
-    ) {
-        self.subject = subject
-        self.skip = skip
-        run = { $0.run(call, reply: $1) }
-        let words = call.script.header?.replies ?? []
-        self.next = { value in
-            let reply = ScriptReply(value)
-            return words.contains(reply.word) ? next(reply) : .damaged
+    @discardableResult
+    package func step(_ call: ScriptCall, about subject: Identifier) async throws(RedisFailure) -> ScriptReply {
+        steps += 1
+        guard steps <= Intents.mostSteps else { throw .overloaded }
+        let reply = try await shard.reply(to: call)
+        // The writer is banned, their token was revoked, or their session has ended: nothing was changed, and no intent
+        // was written.
+        if ["BANNED", "REVOKED", "ENDED"].contains(reply.word) {
+            refusal = reply.value
+            throw .disconnected(sent: false)
+        }
+        hasBegun = true
+        shard.intents.steps += 1
+        guard call.script.header?.replies.contains(reply.word) == true else { throw .unexpectedReply }
+        return reply
+    }
+
+    /// The same for one of many independent steps: `nil` if its record is damaged. It remains written down, and the others
+    /// do not wait until the record is repaired.
+    package func stepOrSkip(_ call: ScriptCall, about subject: Identifier) async throws(RedisFailure) -> ScriptReply? {
+        do throws(RedisFailure) {
+            return try await step(call, about: subject)
+        } catch  where error.isLasting {
+            damage = error
+            shard.intents.failures += 1
+            shard.recordDamage("intent " + intent.kind.name, of: subject)
+            return nil
         }
     }
 
-    /// - Parameters:
-    ///   - intent: The step runs in the partition of its subject.
-    ///   - partition: The partition to use instead, for a thing that is not stored where its name hashes.
-    ///   - keys: Keys of that partition.
-    ///   - skip: How to continue if the step's record is damaged, for one of many independent steps. A skipped step
-    ///     remains written down. `nil`: the whole intent waits until the record is repaired.
-    ///   - next: Gets the words of the reply; never those of `FENCED`, `BANNED`, `REVOKED` or `ENDED`.
-    package init(
-        _ script: Script, _ intent: Intent, partition: Int? = nil, keys: @escaping (PartitionKeys) -> [String],
-        arguments: [String] = [], skip: (() -> IntentProgress)? = nil, next: @escaping ([RedisValue]) -> IntentProgress
-    ) {
-        subject = intent.subject
-        self.skip = skip
-        self.next = { next($0.array ?? []) }
-        run = { shard, reply in
-            let partition = partition.map { shard.partitions.keys($0) } ?? shard.partitions.keys(of: intent.subject)
-            let keys = keys(partition)
-            precondition(
-                keys.allSatisfy { $0.hasPrefix(partition.name + ":") },
-                "a step of \(intent.kind.name) leaves its partition")
-            shard.store.run(
-                script, keys: [partition.shards, partition.unfinished] + keys,
-                arguments: [partition.events, shard.link.incarnation, intent.member] + arguments, lane: .commands,
-                reply: reply)
-        }
+    /// The change is made: the request gets this reply, and the rest follows.
+    package func answer(_ value: RedisValue) { answer(.success(value)) }
+
+    private func answer(_ result: Result<RedisValue, RedisFailure>) {
+        let reply = reply
+        self.reply = nil
+        reply?(result)
+    }
+
+    /// The executor has ended. A request does not get the failure of a skipped step, which is not part of its question. A
+    /// sweep gets it, so that it does not return sooner for an intent that cannot be completed.
+    func complete(_ value: RedisValue) {
+        answer(isResumed ? damage.map { .failure($0) } ?? .success(value) : .success(value))
+    }
+
+    func fail(_ failure: RedisFailure) {
+        if let refusal { return complete(refusal) }
+        shard.intents.failures += 1
+        if failure.isLasting { shard.recordDamage("intent " + intent.kind.name, of: intent.subject) }
+        // After a temporary rejection the intent may be half done, and will be completed.
+        answer(.failure(hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure))
     }
 }
 
-/// The continuation for a reply.
-package indirect enum IntentProgress {
-    case step(IntentStep)
-    /// The change is made: the request gets this reply, and the rest follows.
-    case answer(RedisValue, then: IntentStep)
-    /// A part is done: the request gets this reply unless it has had one, and the rest begins with this step when its
-    /// turn comes (``Intents/mostTurns``). If that never happens, the next executor finds the rest in the record.
-    case more(RedisValue, rest: IntentStep)
-    /// Nothing is left except for skipped steps. The request gets this reply unless it has had one.
-    case end(RedisValue)
-    /// This executor cannot continue. The intent remains for the next one.
-    case fail(RedisFailure)
-
-    /// The reply of a request without a result.
-    package static let ok = RedisValue.array([.status("OK")])
-
+extension RedisFailure {
     /// The reply is not one of the script's, or Redis has something that no server wrote.
-    package static var damaged: IntentProgress {
-        .fail(.server(code: "ERR", message: "a script returned an unexpected reply"))
+    package static var unexpectedReply: RedisFailure {
+        .server(code: "ERR", message: "a script returned an unexpected reply")
     }
 }

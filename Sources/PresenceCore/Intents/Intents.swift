@@ -7,20 +7,19 @@ import Redis
 /// then it is in its partition's set `unfinished`, and every shard looks there. Two executors may carry out the same
 /// intent at once, and an executor may be arbitrarily late: the steps' numbers decide, not a clock or a lease.
 ///
-/// Intents with many steps are carried out in parts (``IntentProgress/more(_:rest:)``), which take turns. So they block
+/// Intents with many steps are carried out in parts (``IntentEnd/more(_:rest:)``), which take turns. So they block
 /// neither a sweep, nor the subject's next request, nor other long intents.
 ///
 /// Price: a `SRANDMEMBER` for each partition and shard every ``pause`` if a feature has registered a kind, else nothing.
 package final class Intents {
     private unowned let shard: ShardLogic
-    private var kinds: [String: (Identifier) -> IntentStep] = [:]
+    private var kinds: [String: IntentExecutor] = [:]
     /// By intent, in the order of their requests: the first is running. So one user's requests do not race on one shard.
-    private var runs: [Intent: [Run]] = [:]
-    /// By intent, with the first step of the next part; ``queue`` has the order of their turns.
-    private var rests: [Intent: IntentStep] = [:]
+    private var runs: [Intent: [IntentRun]] = [:]
+    /// By intent, with the next part; ``queue`` has the order of their turns.
+    private var rests: [Intent: IntentExecutor] = [:]
     private var queue: [Intent] = []
     private var turns = 0
-    private var isTakingTurns = false
     private var isSweeping = false
     private var failedSweeps = 0
     private var nextSweep: Milliseconds = 0
@@ -48,133 +47,63 @@ package final class Intents {
 
     /// The number of intents that the last sweep found in all partitions, at most ``batch`` in each.
     private(set) var pending = 0
-    private(set) var steps = 0
     private(set) var resumed = 0
-    private(set) var failures = 0
+    var (steps, failures) = (0, 0)
     /// The number of intents running here.
     var underWay: Int { runs.count + rests.count }
     /// The number of intents whose further part waits for its turn.
     var waiting: Int { rests.count }
 
-    private final class Run {
-        let first: IntentStep
-        var reply: StoreReply?
-        var steps = 0
-        /// Whether a script has run: then the intent may have been written.
-        var hasBegun = false
-        /// It continues an intent that was written earlier, and no request waits for it.
-        let isResumed: Bool
-        /// The user whose request waits for it; `nil`: a backend's, or the server's own.
-        let user: UserID?
-        /// The reason for a skipped step.
-        var damage: RedisFailure?
-
-        init(_ first: IntentStep, isResumed: Bool = false, of user: UserID? = nil, _ reply: StoreReply?) {
-            self.first = first
-            self.user = user
-            self.isResumed = isResumed
-            self.reply = reply
-        }
-
-        /// The final result. A request does not get the failure of a skipped step, which is not part of its question. A
-        /// sweep gets it, so that it does not return sooner for an intent that cannot be completed.
-        func outcome(_ value: RedisValue) -> Result<RedisValue, RedisFailure> {
-            isResumed ? damage.map { .failure($0) } ?? .success(value) : .success(value)
-        }
-    }
-
     init(_ shard: ShardLogic) { self.shard = shard }
 
-    func add(_ kinds: [String: (Identifier) -> IntentStep]) { self.kinds = kinds }
+    func add(_ kinds: [String: IntentExecutor]) { self.kinds = kinds }
 
-    // MARK: Requests
+    // MARK: Runs
 
-    /// Carries out a request's intent; its first step writes the intent, or finds that an earlier one comes first.
+    /// Carries out an intent; the first step of `executor` writes it, or finds that an earlier one comes first.
     ///
     /// - Parameters:
     ///   - user: The user who makes the request, if many users can make requests for one subject.
-    ///   - reply: Called once with the steps' result or with the failure. After the first step has run, every failure
-    ///     means
-    ///   that the outcome is unknown: the intent will be carried out.
-    package func begin(_ intent: Intent, first: IntentStep, of user: UserID? = nil, reply: @escaping StoreReply) {
+    ///   - executor: `nil` for an intent that a script has written.
+    ///   - reply: Called once with the result or with the failure. After the first step has run, every failure means that
+    ///     the outcome is unknown: the intent will be carried out.
+    package func begin(
+        _ intent: Intent, of user: UserID? = nil, _ executor: IntentExecutor? = nil,
+        reply: @escaping StoreReply = { _ in }
+    ) {
         let all = runs[intent] ?? []
         let most = user == nil ? Self.mostOfBackends : Self.mostOfUser
         guard all.count < Self.mostWaiting, all.count(where: { $0.user == user }) < most else {
             return reply(.failure(.overloaded))
         }
-        enqueue(Run(first, of: user, reply), intent)
+        enqueue(IntentRun(intent, on: shard, of: user, executor ?? kinds[intent.kind.name]!, reply: reply))
     }
 
-    private func enqueue(_ run: Run, _ intent: Intent) {
-        runs[intent, default: []].append(run)
-        if runs[intent]!.count == 1 { perform(run.first, of: run, intent) }
+    private func enqueue(_ run: IntentRun) {
+        runs[run.intent, default: []].append(run)
+        if runs[run.intent]!.count == 1 { start(run) }
     }
 
-    // MARK: Steps
-
-    private func perform(_ step: IntentStep, of run: Run, _ intent: Intent) {
-        run.steps += 1
-        guard run.steps <= Self.mostSteps else { return fail(run, intent, .overloaded) }
-        step.run(shard) { [self] result in
-            switch result {
-            case .failure(let failure):
-                guard failure.isLasting, let skip = step.skip else { return fail(run, intent, failure) }
-                failures += 1
-                run.damage = failure
-                shard.recordDamage("intent " + intent.kind.name, of: step.subject)
-                proceed(on: skip(), run, intent)
-            case .success where shard.link.noticeFencing(in: result):
-                fail(run, intent, .disconnected(sent: false))
-            // The writer is banned, their token was revoked, or their session has ended: nothing was changed, and no intent was written.
-            case .success(let value) where ["BANNED", "REVOKED", "ENDED"].contains(value.array?.first?.string):
-                proceed(on: .end(value), run, intent)
-            case .success(let value):
-                run.hasBegun = true
-                steps += 1
-                proceed(on: step.next(value), run, intent)
+    private func start(_ run: IntentRun) {
+        shard.tasks.run { [self] in
+            do throws(RedisFailure) {
+                switch try await run.executor(run) {
+                case .done(let value): run.complete(value)
+                case .more(let value, let rest):
+                    run.complete(value)
+                    postpone(rest, of: run.intent)
+                }
+            } catch {
+                run.fail(error)
             }
+            runs[run.intent]?.removeFirst()
+            if let next = runs[run.intent]?.first { start(next) } else { runs[run.intent] = nil }
         }
-    }
-
-    private func proceed(on progress: IntentProgress, _ run: Run, _ intent: Intent) {
-        switch progress {
-        case .step(let step): perform(step, of: run, intent)
-        case .answer(let value, let step):
-            sendReply(run, .success(value))
-            perform(step, of: run, intent)
-        case .more(let value, let rest):
-            sendReply(run, run.outcome(value))
-            postpone(rest, of: intent)
-            finish(run, intent)
-        case .end(let value):
-            sendReply(run, run.outcome(value))
-            finish(run, intent)
-        case .fail(let failure): fail(run, intent, failure)
-        }
-    }
-
-    private func fail(_ run: Run, _ intent: Intent, _ failure: RedisFailure) {
-        failures += 1
-        if failure.isLasting { shard.recordDamage("intent " + intent.kind.name, of: intent.subject) }
-        // After a temporary rejection the intent may be half done, and will be completed.
-        sendReply(run, .failure(run.hasBegun && !failure.isLasting ? .disconnected(sent: true) : failure))
-        finish(run, intent)
-    }
-
-    private func sendReply(_ run: Run, _ result: Result<RedisValue, RedisFailure>) {
-        let reply = run.reply
-        run.reply = nil
-        reply?(result)
-    }
-
-    private func finish(_ run: Run, _ intent: Intent) {
-        runs[intent]?.removeFirst()
-        if let next = runs[intent]?.first { perform(next.first, of: next, intent) } else { runs[intent] = nil }
     }
 
     // MARK: Turns
 
-    private func postpone(_ rest: IntentStep, of intent: Intent) {
+    private func postpone(_ rest: @escaping IntentExecutor, of intent: Intent) {
         if rests[intent] == nil {
             guard turns < mostTurns || rests.count < mostWaitingTurns else { return }
             queue.append(intent)
@@ -183,10 +112,7 @@ package final class Intents {
         startQueued()
     }
 
-    /// Guarded, so that a turn that ends at once does not recurse.
     private func startQueued() {
-        guard !isTakingTurns else { return }
-        isTakingTurns = true
         // The first sweep after a break finds them in Redis.
         if !shard.link.isLive { (rests, queue) = ([:], []) }
         while turns < mostTurns, !queue.isEmpty {
@@ -194,13 +120,12 @@ package final class Intents {
             guard let rest = rests.removeValue(forKey: intent) else { continue }
             turns += 1
             // Behind the subject's pending requests.
-            enqueue(
-                Run(rest, isResumed: true) { [self] _ in
-                    turns -= 1
-                    startQueued()
-                }, intent)
+            let run = IntentRun(intent, on: shard, isResumed: true, rest) { [self] _ in
+                turns -= 1
+                startQueued()
+            }
+            enqueue(run)
         }
-        isTakingTurns = false
     }
 
     // MARK: Sweeping
@@ -223,10 +148,11 @@ package final class Intents {
     func sweep() {
         guard shard.link.isLive, !isSweeping, shard.clock.now >= nextSweep else { return }
         isSweeping = true
-        let found = Found()
-        BoundedConcurrency(Array(0..<shard.partitions.count), window: Self.window) { [self] partition, next in
-            scan(partition, found, done: next)
-        } done: { [self] in
+        shard.tasks.run { [self] in
+            let found = Found()
+            await shard.tasks.each(Array(0..<shard.partitions.count), window: Self.window) { [self] in
+                await scan($0, found)
+            }
             isSweeping = false
             if !found.hasFailed { pending = found.count }
             failedSweeps = found.hasFailed ? min(failedSweeps + 1, 10) : 0
@@ -246,42 +172,34 @@ package final class Intents {
         var hasFailed = false
     }
 
-    private func scan(_ partition: Int, _ found: Found, done: @escaping () -> Void) {
+    private func scan(_ partition: Int, _ found: Found) async {
         let key = shard.partitions.keys(partition).unfinished
-        shard.store.command(["SRANDMEMBER", key, String(Self.batch)], lane: .commands) { [self] result in
-            guard case .success(let value) = result else {
-                // A key of another type is left to `presenced doctor`.
-                if case .failure(let failure) = result, !failure.isLasting { found.hasFailed = true }
-                return done()
-            }
+        do throws(RedisFailure) {
+            let value = try await shard.command(["SRANDMEMBER", key, String(Self.batch)])
             let members = (value.array ?? []).compactMap(\.string).sorted()
             found.count += members.count
-            BoundedConcurrency(members, window: 1) { [self] member, next in
-                carryOn(member) { result in
-                    switch result {
-                    case .success?: found.isMore = found.isMore || members.count >= Self.batch
-                    case .failure(let failure)? where !failure.isLasting: found.hasFailed = true
-                    case .failure?, nil: break
-                    }
-                    next()
+            for member in members {
+                switch await carryOn(member) {
+                case .success?: found.isMore = found.isMore || members.count >= Self.batch
+                case .failure(let failure)? where !failure.isLasting: found.hasFailed = true
+                case .failure?, nil: break
                 }
-            } done: {
-                done()
             }
+        } catch {
+            // A key of another type is left to `presenced doctor`.
+            if !error.isLasting { found.hasFailed = true }
         }
     }
 
     /// Continues an intent unless it is running here. An unknown kind belongs to a feature that is disabled: it waits.
     ///
-    /// - Parameter done: Gets the result; `nil` if nothing was done.
-    private func carryOn(_ member: String, done: @escaping (Result<RedisValue, RedisFailure>?) -> Void) {
-        let words = member.split(separator: " ", maxSplits: 1)
-        guard words.count == 2, let subject = Identifier(String(words[1])), let first = kinds[String(words[0])] else {
-            return done(nil)
-        }
-        let intent = Intent(IntentKind(name: String(words[0])), subject)
-        guard runs[intent] == nil, rests[intent] == nil else { return done(nil) }
+    /// - Returns: The result; `nil` if nothing was done.
+    private func carryOn(_ member: String) async -> Result<RedisValue, RedisFailure>? {
+        let words = member.split(separator: " ", maxSplits: 1).map(String.init)
+        guard words.count == 2, let subject = Identifier(words[1]), let executor = kinds[words[0]] else { return nil }
+        let intent = Intent(IntentKind(name: words[0]), subject)
+        guard runs[intent] == nil, rests[intent] == nil else { return nil }
         resumed += 1
-        enqueue(Run(first(subject), isResumed: true, done), intent)
+        return await shard.tasks.wait { enqueue(IntentRun(intent, on: shard, isResumed: true, executor, reply: $0)) }
     }
 }

@@ -1,4 +1,5 @@
 import PresenceProtocol
+import Redis
 
 /// Handles slots of a cluster that have moved.
 extension ShardMembership {
@@ -20,19 +21,15 @@ extension ShardMembership {
         catchingUpSince = shard.clock.now
         round += 1
         shard.sessions.trustAll(except: partitions, round: round)
-        shard.sessions.assertAll { [self] failure in
-            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                shard.loader.reload(partitions) { [self] failure in
-                    proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "moved partitions") { _ in
-                        resynchroniseFeatures(attempt, .reload(partitions: partitions)) { [self] in
-                            catchingUpSince = nil
-                            becomeLive()
-                            assertRest()
-                            catchUp()
-                        }
-                    }
-                }
-            }
+        shard.tasks.run { [self] in
+            guard await passes("moved partitions", of: attempt, { shard.sessions.assertAll(done: $0) }),
+                await passes("moved partitions", of: attempt, { shard.loader.reload(partitions, done: $0) }),
+                await featuresPass(attempt, { (feature) throws(RedisFailure) in try await feature.readAgain() })
+            else { return }
+            catchingUpSince = nil
+            becomeLive()
+            assertRest()
+            catchUp()
         }
     }
 }

@@ -166,57 +166,52 @@ extension ShardMembership {
         return shard.interests == nil ? seen : max(seen, ceiling.version(partition, at: shard.clock.now))
     }
 
+    /// Reports and reads everything. Then the data is current if the subscription delivers all later changes: a canary
+    /// must pass through it first.
     private func assertSessions(_ attempt: Int) {
-        guard attempt == self.attempt else { return }
-        shard.sessions.assertAll { [self] failure in
-            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "sessions") { _ in
-                resynchroniseFeatures(attempt, .assert) { [self] in
-                    reapFormer(attempt) { [self] in
-                        shard.loader.reload { [self] failure in
-                            proceed(attempt, failure.map { .failure($0) } ?? .success(.null), "watched topics") {
-                                _ in
-                                resynchroniseFeatures(attempt, .reload(partitions: nil)) { [self] in finish(attempt) }
-                            }
-                        }
-                    }
-                }
-            }
+        shard.tasks.run { [self] in
+            guard await passes("sessions", of: attempt, { shard.sessions.assertAll(done: $0) }),
+                await featuresPass(attempt, { (feature) throws(RedisFailure) in try await feature.storeAgain() }),
+                await reapFormer(attempt),
+                await passes("watched topics", of: attempt, { shard.loader.reload(done: $0) }),
+                await featuresPass(attempt, { (feature) throws(RedisFailure) in try await feature.readAgain() })
+            else { return }
+            renew()
+            lastCanary = renewalNumber
         }
+    }
+
+    /// Whether an attempt goes on after a step: it was neither obsolete before nor afterwards, and did not fail.
+    func passes(_ step: String, of attempt: Int, _ run: (@escaping (RedisFailure?) -> Void) -> Void) async -> Bool {
+        guard attempt == self.attempt else { return false }
+        let failure = await shard.tasks.wait(for: run)
+        return passes(step, of: attempt, failure)
     }
 
     /// One feature after the other; if one fails, the attempt has failed.
-    func resynchroniseFeatures(_ attempt: Int, _ step: ResynchronisationStep, next: @escaping () -> Void) {
-        func resynchronise(_ rest: ArraySlice<any Feature>) {
-            guard let feature = rest.first else { return next() }
-            feature.resynchronise(step) { [self] failure in
-                proceed(attempt, failure.map { .failure($0) } ?? .success(.null), type(of: feature).plan.name) { _ in
-                    resynchronise(rest.dropFirst())
-                }
+    func featuresPass(_ attempt: Int, _ run: (any Feature) async throws(RedisFailure) -> Void) async -> Bool {
+        for feature in shard.features {
+            var failure: RedisFailure?
+            do throws(RedisFailure) { try await run(feature) } catch { failure = error }
+            guard passes(type(of: feature).plan.name, of: attempt, failure) else { return false }
+        }
+        return true
+    }
+
+    private func passes(_ step: String, of attempt: Int, _ failure: RedisFailure?) -> Bool {
+        var isPassed = false
+        proceed(attempt, failure.map { .failure($0) } ?? .success(.null), step) { _ in isPassed = true }
+        return isPassed
+    }
+
+    private func reapFormer(_ attempt: Int) async -> Bool {
+        while attempt == self.attempt, let oldest = former.first {
+            await shard.tasks.wait { done in
+                shard.reaper.reap(oldest.incarnation, renewedAt: oldest.renewedAt) { done(()) }
             }
+            if attempt == self.attempt { former.removeFirst() }
         }
-        resynchronise(shard.features[...])
-    }
-
-    func notifyFeatures(_ step: ResynchronisationStep) {
-        for feature in shard.features { feature.resynchronise(step) { _ in } }
-    }
-
-    private func reapFormer(_ attempt: Int, next: @escaping () -> Void) {
-        guard attempt == self.attempt else { return }
-        guard let oldest = former.first else { return next() }
-        shard.reaper.reap(oldest.incarnation, renewedAt: oldest.renewedAt) { [self] in
-            guard attempt == self.attempt else { return }
-            former.removeFirst()
-            reapFormer(attempt, next: next)
-        }
-    }
-
-    /// Everything is reported and read. The data is current if the subscription delivers all later changes: a canary
-    /// must pass through it first.
-    private func finish(_ attempt: Int) {
-        guard attempt == self.attempt else { return }
-        renew()
-        lastCanary = renewalNumber
+        return attempt == self.attempt
     }
 
     func prove() {

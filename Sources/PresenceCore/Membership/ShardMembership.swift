@@ -225,7 +225,7 @@ package final class ShardMembership {
         shard.announceStaleness(since: since)
         shard.policies.lost()
         shard.awaitedProfiles.lost()
-        notifyFeatures(.lost)
+        for feature in shard.features { feature.becameStale() }
         shard.handleAllHeld()
     }
 
@@ -236,7 +236,7 @@ package final class ShardMembership {
         shard.log(wasStarting ? "serving" : "live", ["incarnation": incarnation])
         nextSweep = shard.clock.now
         shard.sessions.lingerAgain()
-        notifyFeatures(.live)
+        for feature in shard.features { feature.becameLive() }
         if !wasStarting { shard.announceLive() }
         shard.policies.resume()
         shard.intents.resume()

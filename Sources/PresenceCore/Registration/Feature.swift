@@ -19,10 +19,22 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// Registers its handlers. Called once, before any input.
     func register(in registry: inout Registry)
 
-    /// A step of the shard's connection to Redis: see ``ResynchronisationStep``. The default does nothing.
+    /// Redis is unreachable: clients get `stale`.
+    func becameStale()
+
+    /// Redis is reachable, for the first time or again, and may have lost data: writes this shard's own again.
     ///
-    /// - Parameter done: Called once, also if the step was abandoned; with the failure if Redis could not complete it now.
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void)
+    /// - Throws: The failure, if Redis could not do it now: the shard starts over.
+    func storeAgain() async throws(RedisFailure)
+
+    /// Events may have been missed: reads the data in memory again. Follows ``storeAgain()``, or comes alone where only
+    /// events were missed.
+    ///
+    /// - Throws: The failure, if Redis could not do it now: the shard starts over.
+    func readAgain() async throws(RedisFailure)
+
+    /// Events arrive again, and none is missing: clients get `live`.
+    func becameLive()
 
     /// The server stops, and can still write to Redis.
     func drain()
@@ -59,19 +71,10 @@ extension Feature {
     package func statusKnown(of user: LocalUser) {}
     package func visibilityKnown(of user: LocalUser) {}
     package func register(in registry: inout Registry) {}
-    package func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) { done(nil) }
-}
-
-/// The steps by which a shard synchronises with Redis, at its start and after each break.
-package enum ResynchronisationStep: Equatable {
-    /// Redis is reachable again, and may have lost this shard's data: write it again. Precedes `reload`.
-    case assert
-    /// Events may have been missed: read the data in memory again, of all partitions or of some.
-    case reload(partitions: Set<Int>?)
-    /// Events arrive again, and none is missing: clients get `live`.
-    case live
-    /// Redis is unreachable: clients get `stale`. The shard does not wait for `done`.
-    case lost
+    package func becameStale() {}
+    package func storeAgain() async throws(RedisFailure) {}
+    package func readAgain() async throws(RedisFailure) {}
+    package func becameLive() {}
 }
 
 /// A feature's contribution to the process.

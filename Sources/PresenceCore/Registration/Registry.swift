@@ -15,7 +15,7 @@ package struct Registry {
     var bearers: [BearerKind] = []
     private(set) var metrics: [FeatureMetric] = []
     private(set) var topicKinds: [any TopicKind] = []
-    private(set) var intents: [String: (Identifier) -> IntentStep] = [:]
+    private(set) var intents: [String: IntentExecutor] = [:]
 
     // MARK: Requests
 
@@ -145,9 +145,9 @@ package struct Registry {
     ///
     /// - Parameters:
     ///   - name: For Redis; without spaces, never changed.
-    ///   - resume: The step that reads the state of a subject's intent, and continues from there.
+    ///   - resume: Reads the state of a subject's intent, and continues from there.
     @discardableResult
-    package mutating func intents(_ name: String, resume: @escaping (Identifier) -> IntentStep) -> IntentKind {
+    package mutating func intents(_ name: String, resume: @escaping IntentExecutor) -> IntentKind {
         precondition(!name.contains(" "), "the kind of intents \(name) contains a space")
         precondition(intents.updateValue(resume, forKey: name) == nil, "two features register the intents \(name)")
         return IntentKind(name: name)

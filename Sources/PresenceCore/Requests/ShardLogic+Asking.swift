@@ -33,11 +33,11 @@ extension ShardLogic {
         return .null
     }
 
-    /// Carries out a request's intent (``Intents/begin(_:first:of:reply:)``), and returns the steps' result.
+    /// Carries out a request's intent (``Intents/begin(_:of:_:reply:)``), and returns its result.
     package func carryOut(
-        _ intent: Intent, first: IntentStep, of user: UserID? = nil
+        _ intent: Intent, of user: UserID? = nil, _ executor: @escaping IntentExecutor
     ) async throws(Refusal) -> ScriptReply {
-        try await reply { intents.begin(intent, first: first, of: user, reply: $0) }
+        try await reply { intents.begin(intent, of: user, executor, reply: $0) }
     }
 
     /// The checked reply of a script that `run` runs for a request.

@@ -32,20 +32,25 @@ package final class ShardTasks {
         return value.value
     }
 
-    /// Runs `operation` for each element, at most `window` at a time, and waits for all.
-    package func each<Element>(
-        _ elements: [Element], window: Int, _ operation: @escaping (Element) async -> Void
-    ) async {
+    /// Runs `operation` for each element, at most `window` at a time, and waits for all. After a failure no more begin.
+    ///
+    /// - Throws: The first failure.
+    package func each<Element, Failure: Error>(
+        _ elements: [Element], window: Int, _ operation: @escaping (Element) async throws(Failure) -> Void
+    ) async throws(Failure) {
+        var failure: Failure?
         await wait { done in
             BoundedConcurrency(elements, window: window) { [self] element, next in
+                guard failure == nil else { return next() }
                 run {
-                    await operation(element)
+                    do throws(Failure) { try await operation(element) } catch { failure = failure ?? error }
                     next()
                 }
             } done: {
                 done(())
             }
         }
+        if let failure { throw failure }
     }
 }
 

@@ -31,12 +31,6 @@ final class EventDelivery: Feature {
 
     func drain() { courier?.leave() }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        switch step {
-        case .live: courier?.start()
-        case .lost: courier?.stop()
-        case .assert, .reload: break
-        }
-        done(nil)
-    }
+    func becameLive() { courier?.start() }
+    func becameStale() { courier?.stop() }
 }

@@ -7,9 +7,17 @@ extension WebSocketServer {
     func readChunks(_ index: Int, _ http: HTTPConnection) -> Bool {
         if http.hasUnreadInput {
             let input = http.input
-            return input.withUnsafeBytes { receiveChunks(index, http, $0, isPeek: false) }
+            return input.withUnsafeBytes { receiveChunks(index, http, $0, false) }
         }
-        // Over TLS the bytes after the body are left for libwebsockets, which may get the connection.
+        return readMore(index, http, receiveChunks)
+    }
+
+    /// Reads what has arrived, and returns whether there is more to do now.
+    func readMore(
+        _ index: Int, _ http: HTTPConnection,
+        _ receive: (Int, HTTPConnection, UnsafeRawBufferPointer, _ isPeek: Bool) -> Bool
+    ) -> Bool {
+        // Over TLS the bytes after the head or body are left for libwebsockets, which may get the connection.
         let isPeek = table[index].isSecure
         switch read(index, http, peeking: isPeek) {
         case .nothing:
@@ -19,12 +27,16 @@ extension WebSocketServer {
             end(index, http)
             return false
         case .bytes(let count):
-            return receiveChunks(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
+            if !http.hasSpoken {
+                http.hasSpoken = true
+                if table[index].isSecure { counters.tlsHandshakes += 1 }
+            }
+            return receive(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek)
         }
     }
 
     private func receiveChunks(
-        _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, isPeek: Bool
+        _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, _ isPeek: Bool
     ) -> Bool {
         guard var chunks = http.chunks else { return false }
         let keeps = http.request?.keepsBody == true

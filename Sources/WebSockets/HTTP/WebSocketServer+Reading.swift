@@ -134,28 +134,13 @@ extension WebSocketServer {
             http.hasUnreadInput = false
             let input = http.input
             http.input = []
-            return input.withUnsafeBytes { receiveHead(index, http, $0, isPeek: false) }
+            return input.withUnsafeBytes { receiveHead(index, http, $0, false) }
         }
-        // Over TLS the bytes after the head are left for libwebsockets, which may get the connection.
-        let isPeek = table[index].isSecure
-        switch read(index, http, peeking: isPeek) {
-        case .nothing:
-            awaitInput(index, http)
-            return false
-        case .ended:
-            end(index, http)
-            return false
-        case .bytes(let count):
-            if !http.hasSpoken {
-                http.hasSpoken = true
-                if table[index].isSecure { counters.tlsHandshakes += 1 }
-            }
-            return receiveHead(index, http, UnsafeRawBufferPointer(rebasing: scratch[..<count]), isPeek: isPeek)
-        }
+        return readMore(index, http, receiveHead)
     }
 
     private func receiveHead(
-        _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, isPeek: Bool
+        _ index: Int, _ http: HTTPConnection, _ bytes: UnsafeRawBufferPointer, _ isPeek: Bool
     ) -> Bool {
         let before = http.input.count
         do throws(RequestFault) {

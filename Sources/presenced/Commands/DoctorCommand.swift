@@ -23,17 +23,7 @@ struct DoctorCommand: AsyncParsableCommand {
               presenced doctor --redis redis://127.0.0.1 --json
             """)
 
-    @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))
-    var config: String?
-
-    @Option(
-        help: ArgumentHelp(
-            "The Redis to check: redis://…, unix://…, redis+sentinel://… or redis+cluster://…, rediss… over TLS.",
-            valueName: "url"))
-    var redis: String?
-
-    @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))
-    var dataDir: String?
+    @OptionGroup var place: ServerPlace
 
     @Flag(help: "Repair errors where that is safe.")
     var repair = false
@@ -42,21 +32,11 @@ struct DoctorCommand: AsyncParsableCommand {
     var json = false
 
     func run() async throws {
-        signal(SIGPIPE, SIG_IGN)
-        let report: DoctorReport
-        do {
-            var flags: [String: String] = [:]
-            flags["redis.url"] = redis
-            flags["dataDirectory"] = dataDir
-            let sources = ConfigurationSources(
-                flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
-            let configuration = try sources.read()
-            for warning in sources.warnings(of: configuration) { warn(of: warning) }
-            let doctor = try Doctor(url: try Doctor.place(of: configuration), configuration: configuration)
-            report = repair ? try doctor.repair() : try doctor.examine()
-        } catch {
-            StandardError.print("\(error)")
-            throw ExitCode(ExitStatus.couldNotLook)
+        let report = try await StandardError.explaining(as: { _ in ExitStatus.couldNotLook }) {
+            let configuration = try place.sources.read()
+            for warning in place.sources.warnings(of: configuration) { warn(of: warning) }
+            let doctor = try Doctor(url: Doctor.place(of: configuration), configuration: configuration)
+            return repair ? try doctor.repair() : try doctor.examine()
         }
         try StandardOutput.print(json ? report.json : report.text)
         if !report.isHealthy { throw ExitCode(ExitStatus.failure) }
@@ -64,7 +44,6 @@ struct DoctorCommand: AsyncParsableCommand {
 
     /// Warnings are not about Redis, so they are not findings, but an administrator should see them.
     private func warn(of warning: StartWarning) {
-        let text = [warning.text, warning.file].compactMap(\.self).joined(separator: ": ")
-        StandardError.print(text)
+        StandardError.print([warning.text, warning.file].compactMap(\.self).joined(separator: ": "))
     }
 }

@@ -29,10 +29,9 @@ struct KeyCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make a key and print it.",
-            discussion: "EXAMPLES\n  presenced key create --name shop --scopes users:read,notifications:write")
+            "Make a key and print it.", example: "key create --name shop --scopes users:read,notifications:write")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Option(help: "Its name: a to z, 0 to 9, - . and _.") var name: String
         @Option(
             help: ArgumentHelp("Its scopes, with commas: \(KeyConsole.scopes.joined(separator: ", ")).")
@@ -44,7 +43,7 @@ struct KeyCommand: AsyncParsableCommand {
         var expires: Int64?
 
         func run() async throws {
-            try await place.keys { console in
+            try await place.act(KeyConsole.init) { console in
                 let words = scopes.split(separator: ",", omittingEmptySubsequences: false).map {
                     $0.trimmingCharacters(in: .whitespaces)
                 }
@@ -55,14 +54,13 @@ struct KeyCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List all keys: id, name, scopes and times, without the keys' texts.",
-            discussion: "EXAMPLES\n  presenced key list --json")
+            "List all keys: id, name, scopes and times, without the keys' texts.", example: "key list --json")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Flag(help: "One JSON object a line.") var json = false
 
         func run() async throws {
-            try await place.keys { console in
+            try await place.act(KeyConsole.init) { console in
                 let keys = try console.list()
                 if keys.isEmpty, !json { StandardError.print("there is no key") }
                 for key in keys { try StandardOutput.print(json ? OneLine.json(key) : key.line) }
@@ -72,10 +70,9 @@ struct KeyCommand: AsyncParsableCommand {
 
     struct Rotate: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Give a key another secret and print the new text.",
-            discussion: "EXAMPLES\n  presenced key rotate shop --overlap 1h")
+            "Give a key another secret and print the new text.", example: "key rotate shop --overlap 1h")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Argument(help: KeyCommand.which) var key: String
         @Option(
             help: ArgumentHelp(
@@ -85,18 +82,18 @@ struct KeyCommand: AsyncParsableCommand {
         var overlap: Int64?
 
         func run() async throws {
-            try await place.keys { try StandardOutput.print($0.rotate(key, overlap: overlap ?? 0)) }
+            try await place.act(KeyConsole.init) { try StandardOutput.print($0.rotate(key, overlap: overlap ?? 0)) }
         }
     }
 
     struct Revoke: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "End a key at once, on all servers.", discussion: "EXAMPLES\n  presenced key revoke shop")
+            "End a key at once, on all servers.", example: "key revoke shop")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Argument(help: KeyCommand.which) var key: String
 
-        func run() async throws { try await place.keys { try $0.revoke(key) } }
+        func run() async throws { try await place.act(KeyConsole.init) { try $0.revoke(key) } }
     }
 
     private static func duration(_ text: String) throws -> Int64 {
@@ -107,26 +104,12 @@ struct KeyCommand: AsyncParsableCommand {
     }
 }
 
-extension AccountPlace {
-    /// - Throws: The status that ends the command; the error has been printed on standard error.
-    fileprivate func keys(_ work: (KeyConsole) throws -> Void) async throws {
-        try await Self.telling {
-            let configuration = try configuration()
-            try work(KeyConsole(url: Doctor.place(of: configuration), configuration: configuration))
-        }
-    }
-}
-
 extension KeyConsole.Key {
     fileprivate var line: String {
-        var words = [id, name, scopes.joined(separator: ","), "created \(Self.date(createdAt))"]
-        if let expiresAt { words.append("expires \(Self.date(expiresAt))") }
-        if let rotatedAt { words.append("rotated \(Self.date(rotatedAt))") }
-        if let oldUntil { words.append("old until \(Self.date(oldUntil))") }
+        var words = [id, name, scopes.joined(separator: ","), "created \(OneLine.date(createdAt))"]
+        if let expiresAt { words.append("expires \(OneLine.date(expiresAt))") }
+        if let rotatedAt { words.append("rotated \(OneLine.date(rotatedAt))") }
+        if let oldUntil { words.append("old until \(OneLine.date(oldUntil))") }
         return words.joined(separator: " ")
-    }
-
-    private static func date(_ time: Int64) -> String {
-        Date(timeIntervalSince1970: Double(time / 1_000)).formatted(.iso8601)
     }
 }

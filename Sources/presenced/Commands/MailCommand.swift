@@ -16,23 +16,14 @@ struct MailCommand: AsyncParsableCommand {
               presenced mail --data-dir ./data --json
             """)
 
-    @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))
-    var config: String?
-
-    @Option(help: ArgumentHelp("The server's data directory.", valueName: "dir"))
-    var dataDir: String?
+    @OptionGroup var files: ServerFiles
 
     @Flag(help: "One JSON object a line.")
     var json = false
 
     func run() async throws {
-        try await AccountPlace.telling {
-            var flags: [String: String] = [:]
-            flags["dataDirectory"] = dataDir
-            let configuration = try ConfigurationSources(
-                flags: flags, environment: ProcessInfo.processInfo.environment, file: config
-            ).read()
-            for mail in try Outbox(configuration).entries() {
+        try await StandardError.explaining {
+            for mail in try Outbox(files.sources().read()).entries() {
                 try StandardOutput.print(json ? OneLine.json(mail) : mail.text)
             }
         }

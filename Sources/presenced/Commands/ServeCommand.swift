@@ -86,8 +86,7 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         let sources = ConfigurationSources(
             flags: flags, environment: ProcessInfo.processInfo.environment, file: config)
-        let configuration = try await Self.explainingFailure { try sources.read() }
-        signal(SIGPIPE, SIG_IGN)
+        let configuration = try await StandardError.explaining(as: Self.status) { try sources.read() }
         OpenFileLimit.raise()
         let terminal = Terminal()
         let (requests, request) = AsyncStream<Int32>.makeStream()
@@ -96,7 +95,7 @@ struct ServeCommand: AsyncParsableCommand {
         let logger = Logger(label: "presenced") { _ in LineLogHandler(level: configuration.logLevel) }
         let daemon = Daemon(
             configuration: configuration, warnings: sources.warnings(of: configuration), logger: logger)
-        let manager = try await Self.explainingFailure { try ServiceManager() }
+        let manager = try await StandardError.explaining(as: Self.status) { try ServiceManager() }
         // Child processes must not inherit these.
         for variable in ["NOTIFY_SOCKET", "WATCHDOG_USEC", "WATCHDOG_PID"] { unsetenv(variable) }
 
@@ -131,25 +130,19 @@ struct ServeCommand: AsyncParsableCommand {
             await daemon.stop()
             impatience.cancel()
         }
-        try await Self.explainingFailure { try await starting.value }
+        try await StandardError.explaining(as: Self.status) { try await starting.value }
         await stopping.value
         withExtendedLifetime(signals) {}
         logger.notice("stopped")
     }
 
+    private static func status(_ error: any Error) -> Int32 {
+        error is InvalidConfiguration ? ExitStatus.badConfiguration : ExitStatus.failure
+    }
+
     /// In a URL, an IPv6 address is in brackets.
     private static func urlHost(_ host: String) -> String {
         host.contains(":") && !host.hasPrefix("[") ? "[\(host)]" : host
-    }
-
-    /// Ends the command with the error on standard error and the matching status.
-    private static func explainingFailure<Value>(_ body: () async throws -> Value) async throws -> Value {
-        do {
-            return try await body()
-        } catch {
-            StandardError.print("\(error)")
-            throw ExitCode(error is InvalidConfiguration ? ExitStatus.badConfiguration : ExitStatus.failure)
-        }
     }
 }
 

@@ -40,7 +40,7 @@ struct TokenCommand: AsyncParsableCommand {
     var role: TokenMaker.Role = .user
 
     func run() async throws {
-        do {
+        try await StandardError.explaining {
             let path =
                 dataDir
                 ?? ProcessInfo.processInfo.environment["PRESENCE_DATA_DIRECTORY"].flatMap { $0.isEmpty ? nil : $0 }
@@ -49,20 +49,16 @@ struct TokenCommand: AsyncParsableCommand {
             let maker = TokenMaker(secret: try directory.secret())
             if isNew {
                 // The directory may be mistyped: such a directory has no secret.
-                Self.warn("made a new secret, \(directory.secretFile); only servers with this data directory know it")
+                StandardError.print(
+                    "made a new secret, \(directory.secretFile); only servers with this data directory know it")
             }
-            if directory.isSecretExposed { Self.warn("other users can read the secret: \(directory.secretFile)") }
+            if directory.isSecretExposed {
+                StandardError.print("other users can read the secret: \(directory.secretFile)")
+            }
             let now = Timestamp(Date().timeIntervalSince1970 * 1_000)
             try StandardOutput.print(try maker.make(user: user, lifetime: expires, role: role, now: now))
-        } catch let error as ExitCode {
-            throw error
-        } catch {
-            Self.warn("\(error)")
-            throw ExitCode(ExitStatus.failure)
         }
     }
-
-    private static func warn(_ text: String) { StandardError.print("\(text)") }
 
     private static func userID(_ text: String) throws -> UserID {
         guard let user = Identifier(text) else {

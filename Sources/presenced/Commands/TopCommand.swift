@@ -27,28 +27,17 @@ struct TopCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The server, or its api.port (default: by the configuration).", valueName: "http://…"))
     var url: String?
 
-    @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))
-    var config: String?
-
-    @Option(help: ArgumentHelp("The server's data directory.", valueName: "dir"))
-    var dataDir: String?
+    @OptionGroup var files: ServerFiles
 
     @Flag(help: "Print once and end.")
     var once = false
 
     func run() async throws {
-        let configuration: ServerConfiguration
-        do {
-            let flags = ["dataDirectory": dataDir].compactMapValues(\.self)
-            configuration = try ConfigurationSources(
-                flags: flags, environment: ProcessInfo.processInfo.environment, file: config
-            ).read()
-        } catch {
-            StandardError.print("\(error)")
-            throw ExitCode(ExitStatus.couldNotLook)
+        let configuration = try await StandardError.explaining(as: { _ in ExitStatus.couldNotLook }) {
+            try files.sources().read()
         }
         let reader = TopReader(
-            url ?? Self.place(of: configuration), secretIn: url == nil ? configuration.dataPath : dataDir)
+            url ?? Self.place(of: configuration), secretIn: url == nil ? configuration.dataPath : files.dataDir)
         var board = TopBoard(TopRow.all(outboxBytes: configuration.limits.outboxBytes))
         let isLive = !once && isatty(STDOUT_FILENO) == 1
         if isLive { try await refresh(reader, &board) } else { try await printOnce(reader, &board) }

@@ -1,7 +1,5 @@
 import ArgumentParser
 import Foundation
-import Installation
-import PresenceCore
 import PresenceServer
 
 /// Manages accounts from the command line.
@@ -28,15 +26,15 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Create: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Create an account and print its user id. The password is read from standard input.",
-            discussion: "EXAMPLES\n  presenced user create ana@example.org --display-name Ana < password")
+            "Create an account and print its user id. The password is read from standard input.",
+            example: "user create ana@example.org --display-name Ana < password")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Argument(help: "The e-mail address.") var email: String
         @Option(help: "The name that others see (default: the address up to the @).") var displayName: String?
 
         func run() async throws {
-            try await place.act { console in
+            try await place.act(AccountConsole.init) { console in
                 let password = try PasswordInput.read()
                 try StandardOutput.print(console.create(email, password: password, displayName: displayName))
             }
@@ -45,14 +43,13 @@ struct UserCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List all accounts: user id, address, username and state.",
-            discussion: "EXAMPLES\n  presenced user list --json | jq -r .email")
+            "List all accounts: user id, address, username and state.", example: "user list --json | jq -r .email")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Flag(help: "One JSON object a line.") var json = false
 
         func run() async throws {
-            try await place.act { console in
+            try await place.act(AccountConsole.init) { console in
                 // Programs that read the lines need no heading.
                 let isForPeople = !json && isatty(STDOUT_FILENO) == 1
                 if isForPeople { try StandardOutput.print(AccountConsole.Account.head) }
@@ -65,110 +62,63 @@ struct UserCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Show an account, as JSON.",
-            discussion: "EXAMPLES\n  presenced user show ana@example.org")
+            "Show an account, as JSON.", example: "user show ana@example.org")
 
-        @OptionGroup var place: AccountPlace
-        @Argument(help: AccountPlace.who) var who: String
+        @OptionGroup var account: OneAccount
 
-        func run() async throws { try await place.act { try StandardOutput.print($0.find(who).json) } }
+        func run() async throws { try await account.act { try StandardOutput.print($1.json) } }
     }
 
     struct Disable: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Sign an account out everywhere, and refuse sign-ins.",
-            discussion: "EXAMPLES\n  presenced user disable ana.l")
+            "Sign an account out everywhere, and refuse sign-ins.", example: "user disable ana.l")
 
-        @OptionGroup var place: AccountPlace
-        @Argument(help: AccountPlace.who) var who: String
+        @OptionGroup var account: OneAccount
 
-        func run() async throws { try await place.act { try $0.setDisabled(true, $0.find(who)) } }
+        func run() async throws { try await account.act { try $0.setDisabled(true, $1) } }
     }
 
     struct Enable: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Let a disabled account sign in again.",
-            discussion: "EXAMPLES\n  presenced user enable ana.l")
+            "Let a disabled account sign in again.", example: "user enable ana.l")
 
-        @OptionGroup var place: AccountPlace
-        @Argument(help: AccountPlace.who) var who: String
+        @OptionGroup var account: OneAccount
 
-        func run() async throws { try await place.act { try $0.setDisabled(false, $0.find(who)) } }
+        func run() async throws { try await account.act { try $0.setDisabled(false, $1) } }
     }
 
     struct Delete: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Delete an account and all its data. This cannot be undone.",
-            discussion: "EXAMPLES\n  presenced user delete ana@example.org --yes")
+            "Delete an account and all its data. This cannot be undone.", example: "user delete ana@example.org --yes")
 
-        @OptionGroup var place: AccountPlace
-        @Argument(help: AccountPlace.who) var who: String
+        @OptionGroup var account: OneAccount
         @Flag(help: "Confirm the deletion.") var yes = false
 
         func validate() throws {
             guard yes else { throw ValidationError("a deleted account cannot be restored: confirm with --yes") }
         }
 
-        func run() async throws { try await place.act { try $0.delete($0.find(who)) } }
+        func run() async throws { try await account.act { try $0.delete($1) } }
     }
 
     struct SetPassword: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Set a password, read from standard input, and sign the account out everywhere.",
-            discussion: "EXAMPLES\n  presenced user set-password ana@example.org < password")
+            "Set a password, read from standard input, and sign the account out everywhere.",
+            example: "user set-password ana@example.org < password")
 
-        @OptionGroup var place: AccountPlace
-        @Argument(help: AccountPlace.who) var who: String
+        @OptionGroup var account: OneAccount
 
-        func run() async throws {
-            try await place.act { console in
-                let account = try console.find(who)
-                try console.setPassword(PasswordInput.read(), account)
-            }
-        }
+        func run() async throws { try await account.act { try $0.setPassword(PasswordInput.read(), $1) } }
     }
 }
 
-/// The options that name the accounts' Redis.
-struct AccountPlace: ParsableArguments {
-    static let who: ArgumentHelp = "A user id, an e-mail address or a username."
+/// The account of a command.
+struct OneAccount: ParsableArguments {
+    @OptionGroup var place: ServerPlace
+    @Argument(help: "A user id, an e-mail address or a username.") var who: String
 
-    @Option(help: ArgumentHelp("A configuration file (YAML), the same as the server's.", valueName: "file"))
-    var config: String?
-
-    @Option(help: ArgumentHelp("The Redis of the servers, in the form of redis.url.", valueName: "url"))
-    var redis: String?
-
-    @Option(help: ArgumentHelp("The data directory of a server with a Redis of its own.", valueName: "dir"))
-    var dataDir: String?
-
-    func configuration() throws -> ServerConfiguration {
-        var flags: [String: String] = [:]
-        flags["redis.url"] = redis
-        flags["dataDirectory"] = dataDir
-        return try ConfigurationSources(
-            flags: flags, environment: ProcessInfo.processInfo.environment, file: config
-        ).read()
-    }
-
-    /// - Throws: The status that ends the command; the error has been printed on standard error.
-    func act(_ work: (AccountConsole) throws -> Void) async throws {
-        try await Self.telling {
-            let configuration = try configuration()
-            try work(AccountConsole(url: Doctor.place(of: configuration), configuration: configuration))
-        }
-    }
-
-    static func telling(_ work: () async throws -> Void) async throws {
-        signal(SIGPIPE, SIG_IGN)
-        do {
-            try await work()
-        } catch let error as ExitCode {
-            throw error
-        } catch {
-            StandardError.print("\(error)")
-            throw ExitCode(ExitStatus.failure)
-        }
+    func act(_ work: (AccountConsole, AccountConsole.Account) throws -> Void) async throws {
+        try await place.act(AccountConsole.init) { try work($0, $0.find(who)) }
     }
 }
 
@@ -191,14 +141,5 @@ extension AccountConsole.Account {
     private static func aligned(_ fields: [String]) -> String {
         let padded = zip(fields, widths).map { $0 + String(repeating: " ", count: max(0, $1 - $0.count)) }
         return (padded + fields.dropFirst(widths.count)).joined(separator: " ")
-    }
-}
-
-enum OneLine {
-    static func json(_ value: some Encodable) -> String {
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Texts, numbers and booleans can always be encoded.
-        return (try? encoder.encode(value)).map { String(decoding: $0, as: UTF8.self) } ?? "{}"
     }
 }

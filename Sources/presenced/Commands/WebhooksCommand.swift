@@ -22,14 +22,14 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "List endpoints: events pending, sent, dropped and given up, and the last failure.",
-            discussion: "EXAMPLES\n  presenced webhooks list --json")
+            "List endpoints: events pending, sent, dropped and given up, and the last failure.",
+            example: "webhooks list --json")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Flag(help: "One JSON object a line.") var json = false
 
         func run() async throws {
-            try await place.webhooks { console in
+            try await place.act(WebhookConsole.init) { console in
                 let endpoints = try console.list()
                 if endpoints.isEmpty { StandardError.print("no endpoint is configured (setting webhooks)") }
                 for endpoint in endpoints {
@@ -41,21 +41,23 @@ struct WebhooksCommand: AsyncParsableCommand {
 
     struct Retry: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Retry all pending events of an endpoint now, even if it answered 410.",
-            discussion: "EXAMPLES\n  presenced webhooks retry https://app.example.org/events")
+            "Retry all pending events of an endpoint now, even if it answered 410.",
+            example: "webhooks retry https://app.example.org/events")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Argument(help: "The endpoint's url in the configuration.") var url: String
 
-        func run() async throws { try await place.webhooks { try StandardOutput.print("\($0.retry(url)) events") } }
+        func run() async throws {
+            try await place.act(WebhookConsole.init) { try StandardOutput.print("\($0.retry(url)) events") }
+        }
     }
 
     struct Drop: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Drop all pending events of an endpoint. This cannot be undone.",
-            discussion: "EXAMPLES\n  presenced webhooks drop https://old.example.org/events --yes")
+            "Drop all pending events of an endpoint. This cannot be undone.",
+            example: "webhooks drop https://old.example.org/events --yes")
 
-        @OptionGroup var place: AccountPlace
+        @OptionGroup var place: ServerPlace
         @Argument(help: "The endpoint's url in the present or a former configuration.") var url: String
         @Flag(help: "Confirm the removal.") var yes = false
 
@@ -63,16 +65,8 @@ struct WebhooksCommand: AsyncParsableCommand {
             guard yes else { throw ValidationError("dropped events cannot be restored: confirm with --yes") }
         }
 
-        func run() async throws { try await place.webhooks { try StandardOutput.print("\($0.drop(url)) events") } }
-    }
-}
-
-extension AccountPlace {
-    /// - Throws: The status that ends the command; the error has been printed on standard error.
-    fileprivate func webhooks(_ work: (WebhookConsole) throws -> Void) async throws {
-        try await Self.telling {
-            let configuration = try configuration()
-            try work(WebhookConsole(url: Doctor.place(of: configuration), configuration: configuration))
+        func run() async throws {
+            try await place.act(WebhookConsole.init) { try StandardOutput.print("\($0.drop(url)) events") }
         }
     }
 }
@@ -81,15 +75,11 @@ extension WebhookConsole.Endpoint {
     fileprivate var text: String {
         var text =
             "\(url)\n    \(queued) pending, \(sent) sent, \(failed) attempts failed, \(givenUp) given up, \(dropped) dropped"
-        if let oldest { text += "\n    the oldest from \(Self.date(oldest))" }
+        if let oldest { text += "\n    the oldest from \(OneLine.date(oldest))" }
         if let lastFailure, let lastFailureAt {
-            text += "\n    last failure at \(Self.date(lastFailureAt)): \(lastFailure)"
+            text += "\n    last failure at \(OneLine.date(lastFailureAt)): \(lastFailure)"
         }
-        if let offSince { text += "\n    off since \(Self.date(offSince)): it answered 410" }
+        if let offSince { text += "\n    off since \(OneLine.date(offSince)): it answered 410" }
         return text
-    }
-
-    private static func date(_ time: Int64) -> String {
-        Date(timeIntervalSince1970: Double(time / 1_000)).formatted(.iso8601)
     }
 }

@@ -13,15 +13,7 @@ import Redis
 /// Redis runs one script at a time, so the order of its scripts is the truth. At all times: a key is judged as it is at that moment;
 /// and once an operator has the answer that a key is revoked, or a secret replaced, no call that begins afterwards acts. When all is
 /// quiet, each server takes exactly the valid secrets, for their scopes.
-final class KeyHistory: DrawnHistory {
-    let world: World
-    private let redis: SimulatedRedis
-    private var random: SplitMix64
-    private let trouble: Int
-    private var isQuiet = false
-    private var fault: HistoryFault?
-    private(set) var tally: [String: Int] = [:]
-
+final class KeyHistory: TroubledHistory, DrawnHistory {
     private struct Key {
         let scopes: String
         let expires: Timestamp?
@@ -49,20 +41,16 @@ final class KeyHistory: DrawnHistory {
     static let scripts: [Script] = [.judgeKey, .makeKey, .rotateKey, .revokeKey]
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
-        random = SplitMix64(seed &* 0x9E37_79B9 &+ 81)
-        trouble = [0, 3, 8, 15].randomElement(using: &random)!
-        self.redis = redis
-        world = try World(shards: 3, seed: seed, redis: redis) { $0[Console.enabled] = true }
+        var random = SplitMix64(seed &* 0x9E37_79B9 &+ 81)
+        let trouble = [0, 3, 8, 15].randomElement(using: &random)!
+        let world = try World(shards: 3, seed: seed, redis: redis) { $0[Console.enabled] = true }
+        super.init(world, on: redis, random, trouble: trouble)
         redis.ran = { [unowned self] in ran($0, $1, $2) }
         world.misbehaviour = Self.misbehaviour
     }
 
     /// A deliberate bug of the servers.
     @TaskLocal static var misbehaviour: Set<PortMisbehaviour> = []
-
-    private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
-    private func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
-    private func count(_ what: String) { tally[what, default: 0] += 1 }
 
     // MARK: Course
 
@@ -168,10 +156,7 @@ final class KeyHistory: DrawnHistory {
         if Self.scripts.contains(script), word == "OK", arguments.count > 3 {
             note(script, Array(arguments[3...]), value.array ?? [], now)
         }
-        guard !isQuiet, arguments.count > 2, draw(0...199) < trouble,
-            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
-        else { return }
-        count("harms")
+        guard arguments.count > 2, let place = drawTrouble(arguments[2]) else { return }
         world.after(0) { [unowned self] in harm(place) }
     }
 
@@ -211,13 +196,7 @@ final class KeyHistory: DrawnHistory {
 
     private func quieten() throws {
         isQuiet = true
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
+        try world.calm()
         try world.run(for: 10_000)
         hear()
         for key in texts {

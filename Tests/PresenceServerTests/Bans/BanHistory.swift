@@ -15,14 +15,7 @@ import Redis
 /// session of the user opens and none of their requests changes anything; and neither is refused when none is in effect.
 /// A connection that is closed for a ban has received why. When all is quiet, banned users are not connected, others can
 /// connect, and sessions in Redis are those of connected clients.
-final class BanHistory: DrawnHistory {
-    let world: World
-    private let redis: SimulatedRedis
-    private var random: SplitMix64
-    private let trouble: Int
-    /// Nothing is harmed: until there is a group, and at the end.
-    private var isQuiet = true
-    private var fault: HistoryFault?
+final class BanHistory: TroubledHistory, DrawnHistory {
     private var clients: [SimulatedClient] = []
     /// Users who were banned everywhere at some time.
     private var everBanned: Set<String> = []
@@ -31,7 +24,6 @@ final class BanHistory: DrawnHistory {
     private var groupBans: [String: Timestamp] = [:]
     private var calls: [SimulatedCall] = []
     private var messages = 0
-    private(set) var tally: [String: Int] = [:]
 
     private static let names = ["ana", "bob", "cy"]
     private static let group = "talk"
@@ -40,10 +32,12 @@ final class BanHistory: DrawnHistory {
     ]
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
-        random = SplitMix64(seed &* 0x9E37_79B9 &+ 57)
-        trouble = [0, 3, 8, 15].randomElement(using: &random)!
-        self.redis = redis
-        world = try World(shards: 3, seed: seed, redis: redis) { $0.redis.interests = seed.isMultiple(of: 2) }
+        var random = SplitMix64(seed &* 0x9E37_79B9 &+ 57)
+        let trouble = [0, 3, 8, 15].randomElement(using: &random)!
+        let world = try World(shards: 3, seed: seed, redis: redis) { $0.redis.interests = seed.isMultiple(of: 2) }
+        super.init(world, on: redis, random, trouble: trouble)
+        // Until there is a group.
+        isQuiet = true
         redis.ran = { [unowned self] in ran($0, $1, $2) }
         for name in Self.names + Self.names {
             let client = SimulatedClient(name, in: world)
@@ -51,10 +45,6 @@ final class BanHistory: DrawnHistory {
             clients.append(client)
         }
     }
-
-    private func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
-    private func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
-    private func count(_ what: String) { tally[what, default: 0] += 1 }
 
     // MARK: Course
 
@@ -161,10 +151,7 @@ final class BanHistory: DrawnHistory {
                 count("bans")
             }
         }
-        guard !isQuiet, arguments.count > 2, draw(0...199) < trouble,
-            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
-        else { return }
-        count("harms")
+        guard arguments.count > 2, let place = drawTrouble(arguments[2]) else { return }
         world.after(0) { [unowned self] in harm(place) }
     }
 
@@ -216,13 +203,7 @@ final class BanHistory: DrawnHistory {
 
     private func quieten() throws {
         isQuiet = true
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
+        try world.calm()
         // The ends of all bans that have one, and of all lingering sessions.
         try world.run(for: 30_000)
         for name in Self.names { try check(name) }

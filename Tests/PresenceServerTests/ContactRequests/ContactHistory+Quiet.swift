@@ -9,13 +9,7 @@ import Redis
 extension ContactHistory {
     func quieten() throws {
         isQuiet = true
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
+        try world.calm()
         if isClosing || draw(0...1) == 0, !isGone { closeAccount() }
         try world.run(for: 30_000)
         for client in clients where !client.isConnected && !(isGone && client.user == "dee") {

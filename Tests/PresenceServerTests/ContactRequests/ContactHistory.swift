@@ -14,18 +14,12 @@ import Redis
 /// typing reaches a stranger whom they have not answered. An asker is answered the same whatever happens to the request.
 /// When all is quiet: contacts are mutual, clients show the requests that are open, askers still make them, nothing is left of
 /// the deleted user, and no intent is unfinished.
-final class ContactHistory: DrawnHistory {
-    let world: World
-    let redis: SimulatedRedis
-    private var random: SplitMix64
-    private let (pause, trouble): (Milliseconds, Int)
+final class ContactHistory: TroubledHistory, DrawnHistory {
+    private let pause: Milliseconds
     /// In half of the histories few users ask, so that more of them stay strangers.
     private let isTalkative: Bool
-    var isQuiet = false
-    var fault: HistoryFault?
     var clients: [SimulatedClient] = []
     private var numbers = 0
-    private(set) var tally: [String: Int] = [:]
 
     static let names = ["ana", "bob", "cy", "dee"]
     static let scripts: [Script] =
@@ -49,15 +43,15 @@ final class ContactHistory: DrawnHistory {
     private var talks: [String: Set<String>] = [:]
 
     init(seed: UInt64, on redis: SimulatedRedis) throws {
-        random = SplitMix64(seed &* 0x9E37_79B9 &+ 91)
+        var random = SplitMix64(seed &* 0x9E37_79B9 &+ 91)
         pause = Milliseconds.random(in: 100...3_000, using: &random)
-        trouble = [0, 3, 8, 15].randomElement(using: &random)!
+        let trouble = [0, 3, 8, 15].randomElement(using: &random)!
         isTalkative = Bool.random(using: &random)
-        self.redis = redis
-        world = try World(shards: 3, seed: seed, redis: redis) {
+        let world = try World(shards: 3, seed: seed, redis: redis) {
             $0.redis.interests = seed.isMultiple(of: 2)
             $0[Marking.delay] = 0
         }
+        super.init(world, on: redis, random, trouble: trouble)
         redis.ran = { [unowned self] in ran($0, $1, $2) }
         world.shards.forEach(hasten)
         let keys = keys(of: dee)
@@ -66,9 +60,6 @@ final class ContactHistory: DrawnHistory {
     }
 
     private func hasten(_ shard: SimulatedShard) { shard.logic.intents.pause = pause }
-    func draw(_ range: ClosedRange<Int>) -> Int { .random(in: range, using: &random) }
-    func fail(_ text: String) { fault = fault ?? HistoryFault(description: "at \(world.now): \(text)") }
-    func count(_ what: String) { tally[what, default: 0] += 1 }
     func keys(of id: Identifier) -> PartitionKeys {
         Partitions(world.configuration, database: 0).keys(of: id)
     }
@@ -180,10 +171,7 @@ final class ContactHistory: DrawnHistory {
             let words = (value.array ?? []).map { $0.string ?? "" }
             do { try record(script, Array(arguments[3...]), words) } catch { fail("no answer: \(error)") }
         }
-        guard !isQuiet, draw(0...199) < trouble,
-            let place = world.shards.firstIndex(where: { $0.logic.link.incarnation == arguments[2] })
-        else { return }
-        count("harms")
+        guard let place = drawTrouble(arguments[2]) else { return }
         world.after(0) { [unowned self] in harm(place) }
     }
 

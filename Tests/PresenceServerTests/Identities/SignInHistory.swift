@@ -116,13 +116,7 @@ final class SignInHistory: DrawnHistory {
     private func quieten() throws {
         isQuiet = true
         redisTrouble?.end()
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
+        try world.calm()
         try world.run(for: 40_000)
         receive()
         try world.run(until: "nothing is unfinished", within: 120_000) { [self] in

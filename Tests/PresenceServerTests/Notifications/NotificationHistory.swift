@@ -186,13 +186,7 @@ final class NotificationHistory: DrawnHistory {
     private func quieten() throws {
         isQuiet = true
         redisTrouble?.end()
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
+        try world.calm()
         for device in devices {
             device.isSlow(false)
             device.rest(false)

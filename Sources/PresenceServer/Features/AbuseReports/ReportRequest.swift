@@ -72,32 +72,20 @@ enum ReportState: String, CaseIterable {
 
 /// `?state=open&after=ID&limit=N`. Other names are ignored.
 struct ReportQuery {
-    var state = ReportState.open
-    var after: Identifier?
-    var limit = 50
+    let state: ReportState
+    let after: Identifier?
+    let limit: Int
 
     static let most = 100
 
     init(_ query: String) throws(DecodingFailure) {
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            let value = parts.count == 2 ? parts[1] : ""
-            switch parts[0] {
-            case "state":
-                guard let state = ReportState(rawValue: value) else {
-                    throw .invalid("state", "must be open, accepted or dismissed")
-                }
-                self.state = state
-            case "after":
-                guard let id = Identifier(value) else { throw .invalid("after", "must be the id of a report") }
-                after = id
-            case "limit":
-                guard let number = Int(value), 1...Self.most ~= number else {
-                    throw .invalid("limit", "must be from 1 to \(Self.most)")
-                }
-                limit = number
-            default: break
-            }
+        let members = CallQuery(query)
+        limit = try members.limit(50, most: Self.most)
+        guard let state = ReportState(rawValue: members["state"] ?? "open") else {
+            throw .invalid("state", "must be open, accepted or dismissed")
         }
+        self.state = state
+        after = members["after"].flatMap { Identifier($0) }
+        guard after != nil || members["after"] == nil else { throw .invalid("after", "must be the id of a report") }
     }
 }

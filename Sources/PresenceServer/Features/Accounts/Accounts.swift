@@ -28,7 +28,8 @@ final class Accounts: Feature {
 
     unowned let shard: ShardLogic
     let rules: PasswordRules
-    let own: OwnAccounts
+    /// Each user's account, for the user's sessions.
+    private let own: OwnState
     let mail: MailQueue
     let templates: CurrentMailTemplates
     let emailChange: EmailChange
@@ -60,7 +61,11 @@ final class Accounts: Feature {
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        own = OwnAccounts(shard)
+        own = OwnState(shard, "account") { [unowned shard] (user) throws(RedisFailure) in
+            let reply = try await shard.reply(to: .account(of: user, in: shard.partitions))
+            guard reply.word == "OK", let body = reply[0].bytes, let version = reply[1].int else { return nil }
+            return Self.own(body, version)
+        }
         mail = MailQueue(shard)
         templates = shard.shared.object { [configuration = shard.configuration] in CurrentMailTemplates(configuration) }
         emailChange = EmailChange(shard)
@@ -87,6 +92,10 @@ final class Accounts: Feature {
         late = LateWork(shard, in: &registry)
         registerRoutes(in: &registry)
         own.register(in: &registry)
+        registry.event("A", offers: true) { [unowned self] event in
+            guard let user = event.subject, shard.sessions.users[user] != nil else { return }
+            own.changed(to: Self.own(event.rest, event.version), of: user)
+        }
         mail.register(in: &registry)
         emailChange.register(in: &registry)
         identityChange.register(in: &registry)
@@ -99,18 +108,14 @@ final class Accounts: Feature {
     func sessionGreeted(_ session: Session) { if isOn { own.greeted(session) } }
     func sessionEnded(_ session: Session) { if isOn { own.ended(session) } }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        guard isOn else { return done(nil) }
-        switch step {
-        case .assert: addressKey.read(done)
-        case .reload: own.reload(done)
-        case .live:
-            own.readMissed()
-            mail.start()
-            guestSweep?.start()
-            done(nil)
-        case .lost: done(nil)
-        }
+    func storeAgain() async throws(RedisFailure) { if isOn { try await addressKey.read() } }
+    func readAgain() async throws(RedisFailure) { if isOn { try await own.readAgain() } }
+
+    func becameLive() {
+        guard isOn else { return }
+        own.readMissed()
+        mail.start()
+        guestSweep?.start()
     }
 
     /// - Throws: If the shard is not live, or does not have the key of addresses yet.
@@ -123,6 +128,13 @@ final class Accounts: Feature {
     func chargeSignUp(_ call: HTTPCall, _ message: String) throws(Refusal) {
         guard let wait = signUps.charge(by: call.address, at: shard.clock.now) else { return }
         throw call.met(.signUps, retryAfter: wait, message)
+    }
+
+    private static func own(_ account: some Collection<UInt8>, _ version: Int64) -> OwnState.Held {
+        var json = Array(#"{"type":"ownAccount","account":"#.utf8)
+        json += account
+        json += Array(#","version":\#(version)}"#.utf8)
+        return OwnState.Held(version: version, frame: WebSocketFrame.text(json))
     }
 
     /// Informs the watchers of a deleted user.

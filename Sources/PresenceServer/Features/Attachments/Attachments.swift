@@ -71,13 +71,11 @@ final class Attachments: Feature {
             help: "attachments that could not be stored, read or removed")
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live, let sweep {
-            sweep.start()
-            removal.start()
-            check.once(store, on: shard) { [unowned self] in record($0, "attachments cannot be kept") }
-        }
-        done(nil)
+    func becameLive() {
+        guard let sweep else { return }
+        sweep.start()
+        removal.start()
+        check.once(store, on: shard) { [unowned self] in record($0, "attachments cannot be kept") }
     }
 
     func record(_ failure: FileStoreFailure, _ what: String) {
@@ -97,7 +95,7 @@ final class Attachments: Feature {
             installation: { [unowned shard] in shard.feature(Conversations.self)?.installation },
             isKnown: { [unowned shard] in
                 guard let key = shard.feature(Conversations.self)?.pairKey else { return false }
-                return await shard.tasks.wait { key.isKnown($0) }
+                return await key.isKnown()
             }, isOwned: { [unowned self] in try? await isOwned($0) }, removed: { removed.value += 1 },
             failed: { [unowned self] in record($0, $1) })
     }

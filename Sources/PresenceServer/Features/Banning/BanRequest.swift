@@ -60,30 +60,20 @@ struct BanRequest {
 
 /// `?after=CURSOR&limit=N`. Other names are ignored.
 struct BanQuery {
-    var limit = 100
+    let limit: Int
     /// The partition and the last entry of the page before.
     var after = (partition: 0, entry: "")
 
     static let most = 1_000
 
     init(_ query: String, partitions: Int) throws(DecodingFailure) {
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            let value = parts.count == 2 ? parts[1] : ""
-            switch parts[0] {
-            case "limit":
-                guard let number = Int(value), 1...Self.most ~= number else {
-                    throw .invalid("limit", "must be from 1 to \(Self.most)")
-                }
-                limit = number
-            case "after":
-                guard let place = Self.place(value), place.partition < partitions else {
-                    throw .invalid("after", "must be the next of an earlier page")
-                }
-                after = place
-            default: break
-            }
+        let members = CallQuery(query)
+        limit = try members.limit(100, most: Self.most)
+        guard let cursor = members["after"] else { return }
+        guard let place = Self.place(cursor), place.partition < partitions else {
+            throw .invalid("after", "must be the next of an earlier page")
         }
+        after = place
     }
 
     /// Hexadecimal, because an entry has the reason of a ban.
@@ -100,12 +90,8 @@ struct BanQuery {
 
     /// The scope in the query of a `DELETE`.
     static func scope(_ query: String) throws(DecodingFailure) -> BanScope {
-        for pair in query.split(separator: "&") where pair.hasPrefix("scope=") {
-            guard let text = String(pair.dropFirst(6)).removingPercentEncoding else {
-                throw .invalid("scope", "has a malformed escape")
-            }
-            return try BanScope(text)
-        }
-        return .all
+        guard let value = CallQuery(query)["scope"] else { return .all }
+        guard let text = value.removingPercentEncoding else { throw .invalid("scope", "has a malformed escape") }
+        return try BanScope(text)
     }
 }

@@ -58,20 +58,20 @@ final class Console: Feature {
         endOfTraces = registry.deadline { [unowned self] _ in endTraces() }
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { state.ends.begin(at: shard.clock.redisNow) }
-        if step == .lost || step == .live {
-            for trace in traces {
-                trace.record(step == .lost ? "lost" : "live", at: shard.clock.redisNow, now: shard.clock.now)
-            }
-        }
-        done(nil)
+    func becameStale() { record("lost") }
+
+    func becameLive() {
+        state.ends.begin(at: shard.clock.redisNow)
+        record("live")
+    }
+
+    private func record(_ what: StaticString) {
+        for trace in traces { trace.record(what, at: shard.clock.redisNow, now: shard.clock.now) }
     }
 
     /// The value of a member of a call's query.
     static func member(_ name: String, in call: HTTPCall) -> String? {
-        let pair = call.request.query.split(separator: "&").first { $0.hasPrefix(name + "=") }
-        return pair.map { String($0.dropFirst(name.utf8.count + 1)).removingPercentEncoding ?? "" }
+        CallQuery(call.request.query)[name].map { $0.removingPercentEncoding ?? "" }
     }
 
     /// An id in a call's query.

@@ -42,8 +42,7 @@ extension Console {
         /// The query has `cursor=PARTITION:SHARD:CURSOR`, or nothing.
         init(_ query: String, partitions: Int) throws(DecodingFailure) {
             self.partitions = partitions
-            guard let pair = query.split(separator: "&").first(where: { $0.hasPrefix("cursor=") }) else { return }
-            let text = String(pair.dropFirst(7)).removingPercentEncoding ?? ""
+            guard let text = CallQuery(query)["cursor"].map({ $0.removingPercentEncoding ?? "" }) else { return }
             let words = text.split(separator: ":", omittingEmptySubsequences: false).map(String.init)
             guard words.count >= 3, let partition = Int(words[0]), 0..<partitions ~= partition,
                 UInt64(words.last!) != nil

@@ -15,10 +15,11 @@ extension Console {
         }
         let inbox = try await shard.run("HGETALL", shard.partitions.keys(of: user).inbox(user))
         let (newest, isMore) = Self.newest(inbox.array?.compactMap(\.string) ?? [])
-        let found: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
-            reading.read(newest, of: user, done: $0)
+        do throws(RedisFailure) {
+            return respond(try await reading.read(newest, of: user).records, to: user, isMore: isMore)
+        } catch {
+            throw Refusal(error, changes: false)
         }
-        return respond(try found.answered().records, to: user, isMore: isMore)
     }
 
     /// - Parameter words: An inbox: alternating conversations, and `in VERSION` or `out VERSION …`.

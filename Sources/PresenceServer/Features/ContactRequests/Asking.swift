@@ -14,26 +14,29 @@ final class Asking {
     /// The most things in one part of the intent.
     private static let page = 50
     /// Open requests to one user, and ended ones that are kept so that later steps are recognised.
-    private static let (mostOpen, mostKept) = (ContactRequestLists.most, 1_000)
+    private static let (mostOpen, mostKept) = (OpenContactRequests.most, 1_000)
 
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents(Self.name) { [unowned self] in next(Progress($0)) }
+        kind = registry.intents(Self.name) { [unowned self] (run) throws(RedisFailure) in
+            try await carryOn(Progress(run.intent.subject), run)
+        }
         shard.policies.asking = kind
     }
 
     func intent(of user: UserID) -> Intent { Intent(kind, user) }
 
-    /// The step of a script that changes what a user asks or answers. The intent continues if the reply is `OK`.
-    func first(_ call: ScriptCall, of user: UserID) -> IntentStep {
-        IntentStep(call, about: user) { [unowned self] reply in
-            reply.word == "OK" ? .step(next(Progress(user))) : .end(reply.value)
+    /// Runs a script that changes what a user asks or answers, and continues if its reply is `OK`.
+    func change(_ call: ScriptCall, of user: UserID) async throws(Refusal) -> ScriptReply {
+        try await shard.carryOut(intent(of: user)) { [unowned self] (run) throws(RedisFailure) in
+            let reply = try await run.step(call, about: user)
+            return reply.word == "OK" ? try await carryOn(Progress(user), run) : .done(reply.value)
         }
     }
 
     /// Starts at once what a sweep would do later.
-    func begin(_ user: UserID) { shard.intents.begin(intent(of: user), first: next(Progress(user))) { _ in } }
+    func begin(_ user: UserID) { shard.intents.begin(intent(of: user)) }
 
     /// The progress of one executor.
     private final class Progress {
@@ -62,50 +65,47 @@ final class Asking {
         func outcome(_ word: String) -> [String] { [kind, other.string, number, word] }
     }
 
-    /// The step that notes the outcomes and reads what is still to be done.
-    private func next(_ progress: Progress) -> IntentStep {
+    private func carryOn(_ progress: Progress, _ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
+        while true {
+            let (asker, things) = try await find(progress, run)
+            guard !things.isEmpty else { return .ok }
+            for thing in things {
+                guard let reply = try await run.stepOrSkip(call(thing, asker, progress.user), about: thing.other) else {
+                    progress.damaged += thing.outcome("damaged")
+                    continue
+                }
+                progress.outcomes += thing.outcome(thing.kind == "a" ? reply[0].string ?? "" : "")
+                // Both have asked: the other one's intent makes them contacts.
+                if thing.kind == "d", reply[0].string == "1" { begin(thing.other) }
+            }
+            guard things.count == Self.page else { continue }
+            return .more(IntentEnd.okReply) { [unowned self] (run) throws(RedisFailure) in
+                try await carryOn(progress, run)
+            }
+        }
+    }
+
+    /// Notes the outcomes, and reads what is still to be done.
+    private func find(_ progress: Progress, _ run: IntentRun) async throws(RedisFailure) -> (Asker, [Thing]) {
         let (user, keys) = (progress.user, shard.partitions.keys(of: progress.user))
         let call = ScriptCall(
             .asking, in: keys,
             [
                 "unfinished": keys.unfinished, "asked": keys.asked(user), "contacts": keys.contacts(user),
                 "user": keys.user(user),
-            ], ["intent": intent(of: user).member, "user": user, "most": Self.page],
+            ], ["intent": run.intent.member, "user": user, "most": Self.page],
             each: progress.outcomes + progress.damaged)
-        return IntentStep(call, about: user) { [unowned self] reply in
-            progress.outcomes = []
-            let words = reply.rest.map { $0.string ?? "" }
-            let things = stride(from: 2, to: words.count - 4, by: 5).compactMap { place in
-                UserID(words[place + 1]).map {
-                    Thing(
-                        kind: words[place], other: $0, number: words[place + 2], text: words[place + 3],
-                        isContact: words[place + 4])
-                }
+        let words = try await run.step(call, about: user).rest.map { $0.string ?? "" }
+        progress.outcomes = []
+        guard words.count > 1 else { return (Asker(name: "", isGuest: ""), []) }
+        let things = stride(from: 2, to: words.count - 4, by: 5).compactMap { place in
+            UserID(words[place + 1]).map {
+                Thing(
+                    kind: words[place], other: $0, number: words[place + 2], text: words[place + 3],
+                    isContact: words[place + 4])
             }
-            guard !things.isEmpty else { return .end(IntentProgress.ok) }
-            return carryOut(
-                things[...], Asker(name: words[0], isGuest: words[1]), progress, isLast: things.count < Self.page)
         }
-    }
-
-    private func carryOut(
-        _ things: ArraySlice<Thing>, _ asker: Asker, _ progress: Progress, isLast: Bool
-    ) -> IntentProgress {
-        guard let thing = things.first else {
-            return isLast ? .step(next(progress)) : .more(IntentProgress.ok, rest: next(progress))
-        }
-        let proceed = { [unowned self] in carryOut(things.dropFirst(), asker, progress, isLast: isLast) }
-        let skip = {
-            progress.damaged += thing.outcome("damaged")
-            return proceed()
-        }
-        return .step(
-            IntentStep(call(thing, asker, progress.user), about: thing.other, skip: skip) { [unowned self] reply in
-                progress.outcomes += thing.outcome(thing.kind == "a" ? reply[0].string ?? "" : "")
-                // Both have asked: the other one's intent makes them contacts.
-                if thing.kind == "d", reply[0].string == "1" { begin(thing.other) }
-                return proceed()
-            })
+        return (Asker(name: words[0], isGuest: words[1]), things)
     }
 
     private func call(_ thing: Thing, _ asker: Asker, _ user: UserID) -> ScriptCall {

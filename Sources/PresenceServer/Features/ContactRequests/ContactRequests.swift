@@ -18,18 +18,25 @@ final class ContactRequests: Feature {
 
     unowned let shard: ShardLogic
     let asking: Asking
-    private let lists: ContactRequestLists
+    /// Each user's open requests, for the user's sessions.
+    private let lists: OwnState
     private var asks = Rates<UserID>(rate)
 
     init(_ shard: ShardLogic) {
         self.shard = shard
         asking = Asking(shard)
-        lists = ContactRequestLists(shard)
+        lists = OwnState(shard, "asked") { [unowned shard] (user) throws(RedisFailure) in
+            let value = try await shard.command(["HGETALL", shard.partitions.keys(of: user).asked(user)])
+            let list = OpenContactRequests(value, at: shard.clock.redisNow)
+            return list.own(bytes: shard.configuration.limits.maxServerMessageBytes)
+        }
     }
 
     func register(in registry: inout Registry) {
         asking.register(in: &registry)
         lists.register(in: &registry)
+        // The event has no list: few shards have a session of the user, and those read it.
+        registry.event("J") { [unowned self] event in event.subject.map(lists.changed) }
         registry.request(
             "requestContact", decode: { (members, _) throws(DecodingFailure) in try ContactAsk(members) },
             answer: { [unowned self] (ask, context) async throws(Refusal) in
@@ -49,15 +56,8 @@ final class ContactRequests: Feature {
     func sessionGreeted(_ session: Session) { lists.greeted(session) }
     func sessionEnded(_ session: Session) { lists.ended(session) }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        switch step {
-        case .reload: lists.reload(done)
-        case .live:
-            lists.readMissed()
-            done(nil)
-        case .assert, .lost: done(nil)
-        }
-    }
+    func readAgain() async throws(RedisFailure) { try await lists.readAgain() }
+    func becameLive() { lists.readMissed() }
 
     private func charge(_ user: UserID) throws(Refusal) {
         let now = shard.clock.now
@@ -85,8 +85,7 @@ final class ContactRequests: Feature {
                 "intent": intent.member, "other": ask.user, "text": ask.text.map { JSONWriter.encoded($0) },
                 "most": Self.mostAsked, "mostContacts": mostContacts,
             ], by: writer)
-        _ = try await shard.carryOut(intent, first: asking.first(call, of: user))
-            .accepted(or: ContactRefusal.self)
+        _ = try await asking.change(call, of: user).accepted(or: ContactRefusal.self)
     }
 
     private var mostContacts: Int { shard.configuration[VisibilityRequests.mostContacts] }
@@ -103,7 +102,7 @@ final class ContactRequests: Feature {
                 "intent": intent.member, "user": user, "other": answer.user, "isAccepted": answer.isAccepted,
                 "mostContacts": mostContacts,
             ], by: writer)
-        let reply = try await shard.carryOut(intent, first: asking.first(call, of: user))
+        let reply = try await asking.change(call, of: user)
         let isAnswered = reply.word == "OK"
         if reply.word != "NONE" { _ = try reply.accepted(or: ContactRefusal.self) }
         // A crash before this leaves the conversation unanswered, and the client asks again.

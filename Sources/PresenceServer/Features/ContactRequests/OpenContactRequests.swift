@@ -1,6 +1,7 @@
 import PresenceCore
 import PresenceProtocol
 import Redis
+import WebSockets
 
 /// An entry of a user's record of requests (`asked-lib.lua`).
 struct AskedEntry {
@@ -60,10 +61,13 @@ struct AskedEntry {
 
 /// The open requests in a user's record, the oldest first.
 struct OpenContactRequests {
-    let version: Int64
-    private let requests: [[UInt8]]
+    /// Open requests to one user. With the longest names and texts they fit into one message of the default length.
+    static let most = 100
+    /// An upper bound for the message without its list, in bytes.
+    private static let overhead = 256
 
-    var isEmpty: Bool { requests.isEmpty }
+    private let version: Int64
+    private let requests: [[UInt8]]
 
     /// - Parameter value: The hash.
     init(_ value: RedisValue, at now: Timestamp) {
@@ -83,5 +87,14 @@ struct OpenContactRequests {
             isFirst = false
         }
         return json + [UInt8(ascii: "]")]
+    }
+
+    /// The message for the user's sessions, with at most so many bytes.
+    func own(bytes most: Int) -> OwnState.Held {
+        var json = Array(#"{"type":"contactRequests","#.utf8)
+        json += member(bytes: most - Self.overhead)
+        JSONWriter.member("version", version, to: &json)
+        json.append(UInt8(ascii: "}"))
+        return OwnState.Held(version: version, frame: WebSocketFrame.text(json), isInitial: requests.isEmpty)
     }
 }

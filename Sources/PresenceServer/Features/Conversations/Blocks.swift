@@ -43,18 +43,11 @@ struct Blocks {
     /// The users whose accounts are not deleted, in their order. Users without an account are included.
     func withoutDeleted(_ users: [UserID]) async throws(Refusal) -> [UserID] {
         var deleted: Set<UserID> = []
-        var refusal: Refusal?
-        await shard.tasks.each(users, window: 64) { user in
-            do throws(Refusal) {
-                let record = shard.partitions.keys(of: user).user(user)
-                // This read is part of a change, so a failed read is reported as a failed change with an unknown
-                // outcome.
-                if try await shard.run("HEXISTS", record, "deletedAt", changes: true).int == 1 { deleted.insert(user) }
-            } catch {
-                refusal = error
-            }
+        try await shard.tasks.each(users, window: 64) { (user) throws(Refusal) in
+            let record = shard.partitions.keys(of: user).user(user)
+            // This read is part of a change, so a failed read is reported as a failed change with an unknown outcome.
+            if try await shard.run("HEXISTS", record, "deletedAt", changes: true).int == 1 { deleted.insert(user) }
         }
-        if let refusal { throw refusal }
         return users.filter { !deleted.contains($0) }
     }
 }

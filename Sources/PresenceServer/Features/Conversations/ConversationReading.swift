@@ -8,14 +8,7 @@ struct ConversationReading {
     /// The most conversations that are read at once for one list.
     private static let window = 64
 
-    func read(_ id: ConversationID, done: @escaping (Result<ConversationRecord?, RedisFailure>) -> Void) {
-        let key = shard.partitions.keys(of: id).conversation(id)
-        shard.store.command(["HGETALL", key], lane: .commands) { result in
-            done(result.map { ConversationRecord(id, $0) })
-        }
-    }
-
-    /// Async variant, for a request.
+    /// For a request.
     func read(_ id: ConversationID) async throws(Refusal) -> ConversationRecord? {
         let key = shard.partitions.keys(of: id).conversation(id)
         return ConversationRecord(id, try await shard.run("HGETALL", key, about: id))
@@ -29,26 +22,19 @@ struct ConversationReading {
         var damaged: Set<ConversationID> = []
     }
 
-    func read(
-        _ ids: [ConversationID], of user: UserID, done: @escaping (Result<Found, RedisFailure>) -> Void
-    ) {
+    func read(_ ids: [ConversationID], of user: UserID) async throws(RedisFailure) -> Found {
         var found = Found()
-        var failure: RedisFailure?
-        BoundedConcurrency(ids, window: Self.window) { id, next in
-            guard failure == nil else { return next() }
-            read(id) { result in
-                switch result {
-                case .success(let record): if let record, record.member(user) != nil { found.records.append(record) }
-                case .failure(let reason) where reason.isLasting:
-                    shard.recordDamage("conversation", of: id)
-                    found.damaged.insert(id)
-                case .failure(let reason): failure = reason
-                }
-                next()
+        try await shard.tasks.each(ids, window: Self.window) { (id) throws(RedisFailure) in
+            do throws(RedisFailure) {
+                let key = shard.partitions.keys(of: id).conversation(id)
+                let record = ConversationRecord(id, try await shard.command(["HGETALL", key]))
+                if let record, record.member(user) != nil { found.records.append(record) }
+            } catch  where error.isLasting {
+                shard.recordDamage("conversation", of: id)
+                found.damaged.insert(id)
             }
-        } done: {
-            done(failure.map { .failure($0) } ?? .success(found))
         }
+        return found
     }
 
     /// Whether one of the users to be added is in too many conversations. Users who are in the given conversation
@@ -61,16 +47,15 @@ struct ConversationReading {
     func isFull(
         _ users: [UserID], madeBy creator: UserID?, besides id: ConversationID? = nil
     ) async throws(Refusal) -> Bool {
-        var (isFull, refusal) = (false, Refusal?.none)
-        await shard.tasks.each(users, window: Self.window) { user in
+        var isFull = false
+        try await shard.tasks.each(users, window: Self.window) { (user) throws(Refusal) in
             do throws(RedisFailure) {
                 if try await !hasRoom(user, isPut: creator != nil && creator != user, besides: id) { isFull = true }
             } catch {
                 // A user whose inbox is damaged cannot be added, but must not keep the others out.
-                if !error.isLasting { refusal = Refusal(error, changes: false) }
+                if !error.isLasting { throw Refusal(error, changes: false) }
             }
         }
-        if let refusal { throw refusal }
         return isFull
     }
 
@@ -113,30 +98,27 @@ struct ConversationReading {
     }
 
     func inbox(of user: UserID) async throws(RedisFailure) -> Inbox {
-        try await shard.tasks.wait { self.inbox(of: user, done: $0) }.get()
-    }
-
-    func inbox(of user: UserID, done: @escaping (Result<Inbox, RedisFailure>) -> Void) {
-        shard.store.command(["HGETALL", shard.partitions.keys(of: user).inbox(user)], lane: .commands) { result in
-            if result.failure?.isLasting == true { shard.recordDamage("inbox", of: user) }
-            done(
-                result.map { value in
-                    let words = value.array?.compactMap(\.string) ?? []
-                    var inbox = Inbox()
-                    for place in stride(from: 0, to: words.count - 1, by: 2) {
-                        if words[place] == " dropped" { inbox.dropped = Int64(words[place + 1]) ?? 0 }
-                        guard let id = ConversationID(words[place]) else { continue }
-                        let state = words[place + 1].split(separator: " ")
-                        if state.first == "in" {
-                            inbox.conversations.append(id)
-                            if state.last == "put" { inbox.put += 1 }
-                        } else if state.count > 1 {
-                            inbox.left[id] = Int64(state[1])
-                        }
-                    }
-                    return inbox
-                })
+        let value: RedisValue
+        do throws(RedisFailure) {
+            value = try await shard.command(["HGETALL", shard.partitions.keys(of: user).inbox(user)])
+        } catch {
+            if error.isLasting { shard.recordDamage("inbox", of: user) }
+            throw error
         }
+        let words = value.array?.compactMap(\.string) ?? []
+        var inbox = Inbox()
+        for place in stride(from: 0, to: words.count - 1, by: 2) {
+            if words[place] == " dropped" { inbox.dropped = Int64(words[place + 1]) ?? 0 }
+            guard let id = ConversationID(words[place]) else { continue }
+            let state = words[place + 1].split(separator: " ")
+            if state.first == "in" {
+                inbox.conversations.append(id)
+                if state.last == "put" { inbox.put += 1 }
+            } else if state.count > 1 {
+                inbox.left[id] = Int64(state[1])
+            }
+        }
+        return inbox
     }
 }
 

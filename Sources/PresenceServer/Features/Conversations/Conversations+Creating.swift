@@ -53,7 +53,7 @@ extension Conversations {
                 "most": shard.configuration[Self.mostCreated], "key": request.key?.string,
                 "creator": creator, "name": request.name, "metadata": request.metadata,
             ], each: participants, by: writer)
-        let reply = try await shard.carryOut(intent, first: joining.first(call, of: intent))
+        let reply = try await joining.change(call, of: intent)
         if reply.word == "MADE", let made = reply[0].string.flatMap({ ConversationID($0) }) {
             return try await record(made, for: creator)
         }
@@ -144,9 +144,9 @@ extension Conversations {
         let reserve = ScriptCall(
             .reserve, in: home, ["creator": home.user(creator), "creations": home.creations(creator)],
             ["conversation": id, "most": shard.configuration[Self.mostCreated]], by: writer)
-        let first = IntentStep(reserve, about: creator) { [unowned self] reply in
-            reply.word == "OK" ? .step(joining.first(make, of: intent)) : .end(reply.value)
+        return try await shard.carryOut(intent) { [unowned self] (run) throws(RedisFailure) in
+            let reply = try await run.step(reserve, about: creator)
+            return reply.word == "OK" ? try await joining.change(make, run) : .done(reply.value)
         }
-        return try await shard.carryOut(intent, first: first)
     }
 }

@@ -112,14 +112,13 @@ extension Conversations {
         }
         let (intent, keys) = (Intent(joining.kind, id), shard.partitions.keys(of: id))
         let changes = change.add.flatMap { ["+", $0.string] } + change.remove.flatMap { ["-", $0.string] }
-        let first = joining.first(
-            ScriptCall(
-                .members, in: keys, keys.whole(id),
-                [
-                    "intent": intent.member, "conversation": id, "asker": user,
-                    "most": shard.configuration[Self.mostParticipants],
-                ], each: changes), of: intent)
-        let reply = try await shard.carryOut(intent, first: first, of: user).accepted(or: ConversationRefusal.self)
+        let call = ScriptCall(
+            .members, in: keys, keys.whole(id),
+            [
+                "intent": intent.member, "conversation": id, "asker": user,
+                "most": shard.configuration[Self.mostParticipants],
+            ], each: changes)
+        let reply = try await joining.change(call, of: intent, for: user).accepted(or: ConversationRefusal.self)
         if reply.count > 0 { charge(user, reply[0], for: Self.toldMembers) }
         return .ok
     }
@@ -130,11 +129,9 @@ extension Conversations {
         let users = try await blocks.withoutDeleted(participants)
         if try await reading.isFull(users, in: id) { throw ConversationRefusal.full.refusal }
         let (intent, keys) = (Intent(joining.kind, id), shard.partitions.keys(of: id))
-        let first = joining.first(
-            ScriptCall(
-                .participants, in: keys, keys.whole(id), ["intent": intent.member, "conversation": id], each: users),
-            of: intent)
-        _ = try await shard.carryOut(intent, first: first).accepted(or: ConversationRefusal.self)
+        let call = ScriptCall(
+            .participants, in: keys, keys.whole(id), ["intent": intent.member, "conversation": id], each: users)
+        _ = try await joining.change(call, of: intent).accepted(or: ConversationRefusal.self)
     }
 }
 

@@ -60,18 +60,14 @@ final class Conversations: Feature {
         }
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        switch step {
-        case .lost:
-            lists.lost()
-            // A backend may have changed a conversation during the break.
-            pairs = [:]
-            done(nil)
-        case .assert: pairKey.read(done)
-        case .reload: lists.reload(done: done)
-        case .live: done(nil)
-        }
+    func becameStale() {
+        lists.lost()
+        // A backend may have changed a conversation during the break.
+        pairs = [:]
     }
+
+    func storeAgain() async throws(RedisFailure) { try await pairKey.read() }
+    func readAgain() async throws(RedisFailure) { try await lists.readAgain() }
 
     func activityChanged(_ session: Session) { lists.activityChanged(session) }
     func sessionEnded(_ session: Session) { lists.ended(session) }

@@ -19,86 +19,75 @@ final class Departing {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents(Self.name) { [unowned self] in page(Departure($0, kind)) }
+        kind = registry.intents(Self.name) { [unowned self] (run) throws(RedisFailure) in
+            try await carryOn(Departure(run.intent.subject), run)
+        }
     }
 
     /// Starts at once what a sweep would do later.
-    func begin(_ user: UserID) {
-        let departure = Departure(user, kind)
-        shard.intents.begin(departure.intent, first: page(departure)) { _ in }
-    }
+    func begin(_ user: UserID) { shard.intents.begin(Intent(kind, user)) }
 
     /// The progress of one executor.
     private final class Departure {
         let user: UserID
-        let intent: Intent
         var erases = false
+        /// Conversations that are still to be left.
+        var waiting: ArraySlice<String> = []
+        /// The conversation in which messages are being deleted, and the last one that was looked at.
+        var erasing: (id: ConversationID, seq: Int64)?
         var left: [String] = []
         /// Conversations that cannot be left.
         var damaged: [String] = []
-        var steps = 0
 
-        init(_ user: UserID, _ kind: IntentKind) { (self.user, intent) = (user, Intent(kind, user)) }
+        init(_ user: UserID) { self.user = user }
     }
 
-    private func page(_ departure: Departure) -> IntentStep {
+    private func carryOn(_ departure: Departure, _ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
+        for _ in 0..<Self.mostSteps {
+            if let (id, seq) = departure.erasing {
+                try await erase(in: id, after: seq, departure, run)
+            } else if let name = departure.waiting.popFirst() {
+                try await leave(name, departure, run)
+            } else {
+                try await find(departure, run)
+                if departure.waiting.isEmpty { return .ok }
+            }
+        }
+        return .more(IntentEnd.okReply) { [unowned self] (run) throws(RedisFailure) in
+            try await carryOn(departure, run)
+        }
+    }
+
+    /// Notes which conversations have been left, and reads the next ones.
+    private func find(_ departure: Departure, _ run: IntentRun) async throws(RedisFailure) {
         let (user, keys) = (departure.user, shard.partitions.keys(of: departure.user))
         let call = ScriptCall(
             .departing, in: keys,
             [
                 "unfinished": keys.unfinished, "inbox": keys.inbox(user), "devices": keys.devices(user),
                 "pushed": keys.pushed(user),
-            ], ["intent": departure.intent.member, "most": Self.page],
+            ], ["intent": run.intent.member, "most": Self.page],
             each: departure.left.flatMap { [$0, "left"] } + departure.damaged.flatMap { [$0, "damaged"] })
-        return IntentStep(call, about: user) { [unowned self] reply in
-            departure.left = []
-            departure.erases = reply[0].int == 1
-            let ids = reply.rest.dropFirst().compactMap(\.string)
-            guard !ids.isEmpty else { return .end(IntentProgress.ok) }
-            return leave(ids[...], isLast: ids.count < Self.page, departure)
-        }
+        let reply = try await run.step(call, about: user)
+        departure.left = []
+        departure.erases = reply[0].int == 1
+        departure.waiting = reply.rest.dropFirst().compactMap(\.string)[...]
     }
 
-    /// A step, in this part of the intent or the next one.
-    private func proceed(_ step: IntentStep, _ departure: Departure) -> IntentProgress {
-        departure.steps += 1
-        guard departure.steps >= Self.mostSteps else { return .step(step) }
-        departure.steps = 0
-        return .more(IntentProgress.ok, rest: step)
-    }
-
-    private func leave(_ ids: ArraySlice<String>, isLast: Bool, _ departure: Departure) -> IntentProgress {
-        guard let name = ids.first else {
-            let rest = page(departure)
-            if isLast { return proceed(rest, departure) }
-            departure.steps = 0
-            return .more(IntentProgress.ok, rest: rest)
-        }
-        let next = { [unowned self] in leave(ids.dropFirst(), isLast: isLast, departure) }
-        let skip = {
-            departure.damaged.append(name)
-            return next()
-        }
-        guard let id = ConversationID(name) else { return skip() }
+    private func leave(_ name: String, _ departure: Departure, _ run: IntentRun) async throws(RedisFailure) {
+        guard let id = ConversationID(name) else { return departure.damaged.append(name) }
         let keys = shard.partitions.keys(of: id)
         let call = ScriptCall(
             .depart, in: keys, keys.whole(id),
             ["intent": Intent(kind, id).member, "conversation": id, "user": departure.user])
-        let done = {
-            departure.left.append(name)
-            return next()
-        }
-        let depart = IntentStep(call, about: id, skip: skip) { [unowned self] _ in
-            departure.erases ? proceed(erase(in: id, then: done, skip, departure), departure) : done()
-        }
-        return proceed(depart, departure)
+        guard try await run.stepOrSkip(call, about: id) != nil else { return departure.damaged.append(name) }
+        if departure.erases { departure.erasing = (id, 0) } else { departure.left.append(name) }
     }
 
-    /// Deletes the user's messages in a conversation, from the oldest on.
+    /// Deletes some of the user's messages in a conversation, from the oldest on.
     private func erase(
-        in id: ConversationID, after seq: Int64 = 0, then done: @escaping () -> IntentProgress,
-        _ skip: @escaping () -> IntentProgress, _ departure: Departure
-    ) -> IntentStep {
+        in id: ConversationID, after seq: Int64, _ departure: Departure, _ run: IntentRun
+    ) async throws(RedisFailure) {
         let keys = shard.partitions.keys(of: id)
         let call = ScriptCall(
             .eraseMessages, in: keys, keys.written(id),
@@ -106,10 +95,13 @@ final class Departing {
                 "conversation": id, "user": departure.user, "after": seq, "most": Self.mostRead,
                 "mostErased": Self.mostErased, "keep": shard.configuration[Messages.keepPerConversation],
             ])
-        return IntentStep(call, about: id, skip: skip) { [unowned self] reply in
-            if reply[1].int ?? 0 > 0 { shard.feature(Messages.self)?.onDeletion.forEach { $0(id) } }
-            guard let last = reply[0].int, last > 0 else { return done() }
-            return proceed(erase(in: id, after: last, then: done, skip, departure), departure)
+        departure.erasing = nil
+        guard let reply = try await run.stepOrSkip(call, about: id) else { return departure.damaged.append(id.string) }
+        if reply[1].int ?? 0 > 0 { shard.feature(Messages.self)?.onDeletion.forEach { $0(id) } }
+        if let last = reply[0].int, last > 0 {
+            departure.erasing = (id, last)
+        } else {
+            departure.left.append(id.string)
         }
     }
 }

@@ -19,34 +19,57 @@ final class Joining {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents("joining") { [unowned self] in findInboxes(Intent(kind, $0)) }
+        kind = registry.intents("joining") { [unowned self] (run) throws(RedisFailure) in try await carryOn(run) }
     }
 
-    /// The step of a script that changes the members. The intent continues if the reply is `OK`.
-    func first(_ call: ScriptCall, of intent: Intent) -> IntentStep {
-        IntentStep(call, about: intent.subject) { [unowned self] reply in
-            reply.word == "OK" ? .step(findInboxes(intent, reply.value)) : .end(reply.value)
+    /// Runs a script that changes the members, and continues if its reply is `OK`.
+    func change(_ call: ScriptCall, _ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
+        let reply = try await run.step(call, about: run.intent.subject)
+        return reply.word == "OK" ? try await carryOn(run, reply.value) : .done(reply.value)
+    }
+
+    /// The same for a request.
+    func change(_ call: ScriptCall, of intent: Intent, for user: UserID? = nil) async throws(Refusal) -> ScriptReply {
+        try await shard.carryOut(intent, of: user) { [unowned self] (run) throws(RedisFailure) in
+            try await change(call, run)
         }
     }
 
-    /// The step that reads which inboxes to update. The request gets `answer` after all of them are updated, or, if
-    /// they are very many, after the first part.
+    /// Updates inboxes. The request gets `answer` after all of them are updated, or, if they are very many, after the first
+    /// part.
     ///
-    /// - Parameter damaged: users whose inboxes cannot be updated.
-    private func findInboxes(
-        _ intent: Intent, _ answer: RedisValue = IntentProgress.ok, damaged: Set<UserID> = []
-    ) -> IntentStep {
-        let (id, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
+    /// - Parameter former: Users whose inboxes cannot be updated.
+    private func carryOn(
+        _ run: IntentRun, _ answer: RedisValue = IntentEnd.okReply, damaged former: Set<UserID> = []
+    ) async throws(RedisFailure) -> IntentEnd {
+        let (id, keys, intent) = (run.intent.subject, shard.partitions.keys(of: run.intent.subject), run.intent.member)
         let call = ScriptCall(
             .joining, in: keys, ["unfinished": keys.unfinished, "conversation": keys.conversation(id)],
-            ["intent": intent.member])
-        return IntentStep(call, about: id) { [unowned self] reply in
-            let words = reply.rest.compactMap(\.string)
-            let waiting = stride(from: 0, to: words.count - 2, by: 3).compactMap { place in
-                UserID(words[place]).map { Waiting(user: $0, state: words[place + 1], version: words[place + 2]) }
-            }.filter { !damaged.contains($0.user) }.prefix(Self.batch)
-            guard !waiting.isEmpty else { return .end(answer) }
-            return updateInboxes(waiting, Part(damaged: damaged, isLast: waiting.count < Self.batch), intent, answer)
+            ["intent": intent])
+        let words = try await run.step(call, about: id).rest.compactMap(\.string)
+        let waiting = stride(from: 0, to: words.count - 2, by: 3).compactMap { place in
+            UserID(words[place]).map { Waiting(user: $0, state: words[place + 1], version: words[place + 2]) }
+        }.filter { !former.contains($0.user) }.prefix(Self.batch)
+        guard !waiting.isEmpty else { return .done(answer) }
+        // User, version, setting of receipts, and whether it is a request, for each updated inbox.
+        var heard: [String] = []
+        var damaged = former
+        for next in waiting {
+            if let reply = try await run.stepOrSkip(enrolling(next, in: id), about: next.user) {
+                heard += [next.user.string, next.version, reply[0].string ?? "", reply[1].string ?? ""]
+            } else {
+                damaged.insert(next.user)
+            }
+        }
+        if !heard.isEmpty {
+            let call = ScriptCall(
+                .settle, in: keys, keys.whole(id), ["intent": intent, "conversation": id], each: heard)
+            try await run.step(call, about: id)
+        }
+        guard waiting.count == Self.batch else { return .done(answer) }
+        // In a very large conversation, the inboxes that are still to be updated come after the answer.
+        return .more(answer) { [unowned self, damaged] (run) throws(RedisFailure) in
+            try await carryOn(run, answer, damaged: damaged)
         }
     }
 
@@ -56,51 +79,17 @@ final class Joining {
         let version: String
     }
 
-    /// The results for the users handled so far.
-    private struct Part {
-        /// User, version, setting of receipts, and whether it is a request, for each updated inbox.
-        var heard: [String] = []
-        var damaged: Set<UserID>
-        let isLast: Bool
-    }
-
-    private func updateInboxes(
-        _ waiting: ArraySlice<Waiting>, _ part: Part, _ intent: Intent, _ answer: RedisValue
-    ) -> IntentProgress {
-        guard let next = waiting.first else {
-            return part.heard.isEmpty ? proceed(after: part, intent, answer) : .step(settle(part, intent, answer))
-        }
+    private func enrolling(_ next: Waiting, in id: ConversationID) -> ScriptCall {
         let (user, keys) = (next.user, shard.partitions.keys(of: next.user))
-        let call = ScriptCall(
+        return ScriptCall(
             .enroll, in: keys,
             [
                 "unfinished": keys.unfinished, "inbox": keys.inbox(user), "user": keys.user(user),
                 "pushed": keys.pushed(user), "contacts": keys.contacts(user),
             ],
             [
-                "intent": Intent(kind, user).member, "conversation": intent.subject, "change": next.state,
+                "intent": Intent(kind, user).member, "conversation": id, "change": next.state,
                 "version": next.version, "mostIn": shard.configuration[Conversations.mostPerUser],
             ])
-        func advance(_ change: (inout Part) -> Void) -> IntentProgress {
-            var part = part
-            change(&part)
-            return updateInboxes(waiting.dropFirst(), part, intent, answer)
-        }
-        return .step(
-            IntentStep(call, about: user, skip: { advance { $0.damaged.insert(user) } }) { reply in
-                advance { $0.heard += [user.string, next.version, reply[0].string ?? "", reply[1].string ?? ""] }
-            })
-    }
-
-    private func settle(_ part: Part, _ intent: Intent, _ answer: RedisValue) -> IntentStep {
-        let (id, keys) = (intent.subject, shard.partitions.keys(of: intent.subject))
-        let call = ScriptCall(
-            .settle, in: keys, keys.whole(id), ["intent": intent.member, "conversation": id], each: part.heard)
-        return IntentStep(call, about: id) { [unowned self] _ in proceed(after: part, intent, answer) }
-    }
-
-    /// In a very large conversation, the inboxes that are still to be updated come after the answer.
-    private func proceed(after part: Part, _ intent: Intent, _ answer: RedisValue) -> IntentProgress {
-        part.isLast ? .end(answer) : .more(answer, rest: findInboxes(intent, answer, damaged: part.damaged))
     }
 }

@@ -7,30 +7,21 @@ struct HistoryQuery: Equatable {
     var from: Timestamp = 0
     /// Intervals that began at or after this time are left out.
     var to: Timestamp = .max
-    var limit = Self.most
+    let limit: Int
     /// The user whose view applies; `nil`: the backend's own.
     var viewer: UserID?
 
     static let most = 1_000
 
     init(_ query: String) throws(DecodingFailure) {
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            let value = parts.count == 2 ? parts[1] : ""
-            switch parts[0] {
-            case "from": from = try Self.time(value, "from")
-            case "to": to = try Self.time(value, "to")
-            case "limit":
-                guard let number = Int(value), 1...Self.most ~= number else {
-                    throw .invalid("limit", "must be from 1 to \(Self.most)")
-                }
-                limit = number
-            case "viewer":
-                guard let user = value.removingPercentEncoding.flatMap({ UserID($0) }) else {
-                    throw .invalid("viewer", "must be 1 to 128 bytes of printable ASCII without space")
-                }
-                viewer = user
-            default: break
+        let members = CallQuery(query)
+        limit = try members.limit(Self.most, most: Self.most)
+        if let text = members["from"] { from = try Self.time(text, "from") }
+        if let text = members["to"] { to = try Self.time(text, "to") }
+        if let text = members["viewer"] {
+            viewer = text.removingPercentEncoding.flatMap { UserID($0) }
+            guard viewer != nil else {
+                throw .invalid("viewer", "must be 1 to 128 bytes of printable ASCII without space")
             }
         }
         guard from <= to else { throw .invalid("from", "must not be after to") }

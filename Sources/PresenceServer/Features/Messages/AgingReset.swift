@@ -23,8 +23,8 @@ final class AgingReset {
         retry = registry.deadline { [unowned self] _ in forget() }
     }
 
-    func resynchronise(_ step: ResynchronisationStep) {
-        guard step == .live, shard.place.number == 0 else { return }
+    func start() {
+        guard shard.place.number == 0 else { return }
         left = Set(0..<shard.partitions.count)
         forget()
     }

@@ -46,9 +46,11 @@ final class MessageAging {
         max(1, min(Self.longestRound, max(1_000, keepFor / 10)) / Milliseconds(shard.partitions.count))
     }
 
-    func resynchronise(_ step: ResynchronisationStep) {
+    func interrupt() { walk.interrupt() }
+
+    func start() {
         walk.interrupt()
-        if step == .live, shard.place.number == 0, !isBusy { wait(pause) }
+        if shard.place.number == 0, !isBusy { wait(pause) }
     }
 
     private func wait(_ time: Milliseconds) {

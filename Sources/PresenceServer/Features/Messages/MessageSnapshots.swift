@@ -51,28 +51,15 @@ extension Messages {
     private static let leastBytes = 16 << 10
     private static let window = 16
 
-    enum SnapshotOutcome {
-        case read([ConversationID: MessageSnapshot])
-        case forbidden
-        case failed
-        /// One of the conversations cannot be read.
-        case damaged
-    }
-
     /// Reads, for some conversations, the messages that a user's client does not have.
     func snapshots(
-        _ wanted: [ConversationID: ClientMessage.MessageCursor], for user: UserID,
-        done: @escaping (SnapshotOutcome) -> Void
-    ) {
-        guard !wanted.isEmpty else { return done(.read([:])) }
+        _ wanted: [ConversationID: ClientMessage.MessageCursor], for user: UserID
+    ) async throws(Watching.Obstacle) -> [ConversationID: MessageSnapshot] {
         var snapshots: [ConversationID: MessageSnapshot] = [:]
-        var refusal: SnapshotOutcome?
-        let bytes = max(Self.leastBytes, Self.mostBytes / wanted.count)
-        BoundedConcurrency(wanted.sorted { $0.key < $1.key }, window: Self.window) { [self] entry, next in
-            guard refusal == nil, shard.link.isLive, !shard.isStoreFull() else {
-                refusal = refusal ?? .failed
-                return next()
-            }
+        let bytes = max(Self.leastBytes, Self.mostBytes / max(1, wanted.count))
+        try await shard.tasks.each(wanted.sorted { $0.key < $1.key }, window: Self.window) {
+            [self] (entry) throws(Watching.Obstacle) in
+            guard shard.link.isLive, !shard.isStoreFull() else { throw .unreachable }
             let (id, cursor) = entry
             let keys = shard.partitions.keys(of: id)
             let call = ScriptCall(
@@ -82,21 +69,17 @@ extension Messages {
                     "user": user, "start": cursor.after, "lastKnown": cursor.messagesVersion,
                     "mostMessages": Self.mostMessages, "mostBytes": bytes,
                 ])
-            shard.run(call) { [unowned shard] result in
-                if result.failure?.isLasting == true {
-                    shard.recordDamage("conversation", of: id)
-                    refusal = .damaged
-                } else if case .success(let value) = result, let snapshot = MessageSnapshot(value) {
-                    snapshots[id] = snapshot
-                } else if case .success(let value) = result, value.array?.first?.string == "FORBIDDEN" {
-                    refusal = .forbidden
-                } else {
-                    refusal = .failed
-                }
-                next()
+            let reply: ScriptReply
+            do throws(RedisFailure) {
+                reply = try await shard.reply(to: call)
+            } catch {
+                if error.isLasting { shard.recordDamage("conversation", of: id) }
+                throw error.isLasting ? .damaged : .unreachable
             }
-        } done: {
-            done(refusal ?? .read(snapshots))
+            if reply.word == "FORBIDDEN" { throw .forbidden }
+            guard let snapshot = MessageSnapshot(reply.value) else { throw .unreachable }
+            snapshots[id] = snapshot
         }
+        return snapshots
     }
 }

@@ -21,16 +21,9 @@ extension Messages {
 
     private func get(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let wanted = try call.decoded { (_) throws(DecodingFailure) in
-            var numbers: [Substring: Int64] = [:]
-            for pair in call.request.query.split(separator: "&") {
-                let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false)
-                guard parts[0] == "before" || parts[0] == "limit" else { continue }
-                guard parts.count == 2, let number = Int64(parts[1]) else {
-                    throw DecodingFailure.invalid(String(parts[0]), "must be a number")
-                }
-                numbers[parts[0]] = number
-            }
-            return try MessageRequest.page(call.ids[0], before: numbers["before"], limit: numbers["limit"])
+            let query = CallQuery(call.request.query)
+            return try MessageRequest.page(
+                call.ids[0], before: try query.number("before"), limit: try query.number("limit"))
         }
         let page = try await read(wanted, for: nil)
         var json = Array(#"{"conversation":"#.utf8)

@@ -76,10 +76,12 @@ final class Messages: Feature {
         registerRoutes(in: &registry)
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        aging?.resynchronise(step)
-        agingReset?.resynchronise(step)
-        done(nil)
+    func becameStale() { aging?.interrupt() }
+    func readAgain() async throws(RedisFailure) { aging?.interrupt() }
+
+    func becameLive() {
+        aging?.start()
+        agingReset?.start()
     }
 
     // MARK: Changes

@@ -27,14 +27,15 @@ final class NotificationSettingsRequests: Feature {
     private static let rate = RateLimit(every: 10_000, burst: 20)
 
     private unowned let shard: ShardLogic
-    private let own: OwnNotificationSettings
+    /// Each user's changes. A client reads the settings when it has connected, so nothing is sent then.
+    private let own: OwnState
     let zones: Zones
     /// For `GET /v1/server`.
     private let kinds: [NotificationKind]
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        own = OwnNotificationSettings(shard)
+        own = OwnState(shard, "notification settings") { _ in nil }
         zones = Zones(shard)
         // `check` has read them before.
         kinds = (try? NotificationKind.all(shard.configuration)) ?? []
@@ -42,6 +43,14 @@ final class NotificationSettingsRequests: Feature {
 
     func register(in registry: inout Registry) {
         own.register(in: &registry)
+        registry.event("n", offers: true) { [unowned self] event in
+            guard let user = event.subject, shard.sessions.users[user] != nil else { return }
+            let text = String(decoding: event.rest, as: UTF8.self)
+            let json =
+                Array(#"{"type":"ownNotificationSettings","settings":"#.utf8)
+                + NotificationSettings.object(stored: text, version: event.version) + [UInt8(ascii: "}")]
+            own.changed(to: OwnState.Held(version: event.version, frame: WebSocketFrame.text(json)), of: user)
+        }
         registry.route(
             "GET", "/v1/me/notificationSettings", for: .users,
             answer: { [unowned self] (call) async throws(Refusal) in

@@ -70,21 +70,15 @@ final class NotificationInboxes {
     ///
     /// - Parameter told: The place up to which the reader has the notifications: of these only the numbers are read.
     func read(
-        _ user: UserID, version: Int64 = 0, told seq: Int64 = 0,
-        done: @escaping (Result<NotificationReading, RedisFailure>) -> Void
-    ) {
-        shard.run(reading(of: user, count: Int64(Self.shown), version: version, told: seq)) { [unowned shard] result in
-            guard !shard.link.noticeFencing(in: result) else { return done(.failure(.disconnected(sent: false))) }
-            let reading = result.map { NotificationReading(ScriptReply($0)) }
-            switch reading {
-            case .success(let reading?): done(.success(reading))
-            case .success(nil):
-                shard.recordDamage("notifications", of: user)
-                done(.failure(.server(code: "ERR", message: "an answer that makes no sense")))
-            case .failure(let failure):
-                if failure.isLasting { shard.recordDamage("notifications", of: user) }
-                done(.failure(failure))
-            }
+        _ user: UserID, version: Int64 = 0, told seq: Int64 = 0
+    ) async throws(RedisFailure) -> NotificationReading {
+        do throws(RedisFailure) {
+            let call = reading(of: user, count: Int64(Self.shown), version: version, told: seq)
+            if let reading = NotificationReading(try await shard.reply(to: call)) { return reading }
+            throw .server(code: "ERR", message: "an answer that makes no sense")
+        } catch {
+            if error.isLasting { shard.recordDamage("notifications", of: user) }
+            throw error
         }
     }
 
@@ -158,9 +152,7 @@ final class NotificationInboxes {
     // MARK: Writing
 
     private func mark(_ subscriber: Subscriber) {
-        guard subscriber.isReady, !subscriber.connection.isClosed else { return }
-        subscriber.connection.ownMessages.insert(message)
-        shard.watchers.markMail(subscriber.connection)
+        if subscriber.isReady { shard.watchers.markMail(subscriber.connection, message) }
     }
 
     /// Called when the connection accepts data.
@@ -168,7 +160,7 @@ final class NotificationInboxes {
         guard let subscriber = users[connection] else { return [] }
         let frames = Array(subscriber.frames.joined())
         (subscriber.frames, subscriber.bytes, subscriber.written) = ([], 0, subscriber.told)
-        if subscriber.isBehind { catchUp(subscriber, isTaking: true) { _ in } }
+        if subscriber.isBehind { shard.tasks.run { [self] in try? await catchUp(subscriber, isTaking: true) } }
         return frames
     }
 
@@ -176,27 +168,24 @@ final class NotificationInboxes {
     /// answered after it.
     ///
     /// - Parameter isTaking: Whether the connection accepts the reading, however long it is.
-    private func catchUp(_ subscriber: Subscriber, isTaking: Bool, done: @escaping (RedisFailure?) -> Void) {
-        guard !subscriber.isReading else { return done(nil) }
+    private func catchUp(_ subscriber: Subscriber, isTaking: Bool) async throws(RedisFailure) {
+        guard !subscriber.isReading else { return }
         subscriber.fallBehind(0)
         subscriber.isReading = true
         subscriber.isInDoubt = false
         catchUps.value += 1
+        defer { subscriber.isReading = false }
         let (user, told) = (subscriber.user, subscriber.told)
-        read(user, version: told.version, told: told.seq) { [self] result in
-            subscriber.isReading = false
-            guard !subscriber.connection.isClosed else { return done(nil) }
-            switch result {
-            case .failure(let failure):
-                subscriber.isInDoubt = true
-                let pause = failure.isLasting ? Self.pauseOfDamage : Self.pause
-                shard.deadlines.set(retry, .id(user), at: shard.clock.now + pause)
-                // A damaged record must not keep everything else stale.
-                done(failure.isLasting ? nil : failure)
-            case .success(let reading):
-                apply(reading, subscriber, isTaking: isTaking)
-                done(nil)
-            }
+        do throws(RedisFailure) {
+            let reading = try await read(user, version: told.version, told: told.seq)
+            if !subscriber.connection.isClosed { apply(reading, subscriber, isTaking: isTaking) }
+        } catch {
+            guard !subscriber.connection.isClosed else { return }
+            subscriber.isInDoubt = true
+            let pause = error.isLasting ? Self.pauseOfDamage : Self.pause
+            shard.deadlines.set(retry, .id(user), at: shard.clock.now + pause)
+            // A damaged record must not keep everything else stale.
+            if !error.isLasting { throw error }
         }
     }
 
@@ -217,18 +206,11 @@ final class NotificationInboxes {
     // MARK: After a break
 
     /// Events may have been missed.
-    func reload(done: @escaping (RedisFailure?) -> Void) {
-        var failure: RedisFailure?
-        BoundedConcurrency(users.all.filter { !$0.connection.isClosed }, window: 64) {
-            [self] subscriber, next in
-            subscriber.isInDoubt = true
-            guard failure == nil, subscriber.isReady else { return next() }
-            catchUp(subscriber, isTaking: false) {
-                failure = failure ?? $0
-                next()
-            }
-        } done: {
-            done(failure)
+    func readAgain() async throws(RedisFailure) {
+        let open = users.all.filter { !$0.connection.isClosed }
+        for subscriber in open { subscriber.isInDoubt = true }
+        try await shard.tasks.each(open.filter(\.isReady), window: 64) { [self] (subscriber) throws(RedisFailure) in
+            try await catchUp(subscriber, isTaking: false)
         }
     }
 }

@@ -47,11 +47,7 @@ final class Notifications: Feature {
         if shard.configuration[Self.ofMessages] { notifyOfMessages() }
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        guard case .reload = step else { return done(nil) }
-        inboxes.reload(done: done)
-    }
-
+    func readAgain() async throws(RedisFailure) { try await inboxes.readAgain() }
     func sessionEnded(_ session: Session) { inboxes.ended(session) }
 
     private func mark(

@@ -27,13 +27,11 @@ extension Photos {
     }
 
     private func ownAccount(_ call: HTTPCall) async throws(Refusal) -> UserID {
-        guard let user = call.viewer else { throw Refusal(.forbidden, "a backend has no account of its own") }
+        let user = try call.owner()
         let key = shard.partitions.keys(of: user).account(user)
-        guard try await shard.run("HEXISTS", key, "version").int == 1 else { throw Self.noAccount }
+        guard try await shard.run("HEXISTS", key, "version").int == 1 else { throw .noAccount }
         return user
     }
-
-    private static let noAccount = Refusal(.notFound, "this user has no account on this server")
 
     /// Replaces a user's picture, or removes it.
     private func put(_ name: StoredName?, of user: UserID, _ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
@@ -49,11 +47,11 @@ extension Photos {
             case "CHANGED": former = reply[0].string.flatMap { StoredName($0) }
             default:
                 if let name { await remove(name) }
-                throw Self.noAccount
+                throw .noAccount
             }
         }
         if let name { await remove(name) }
-        throw Refusal(.unavailable, "the store is out of reach", retryAfter: 1_000)
+        throw .noStore
     }
 
     private func setting(

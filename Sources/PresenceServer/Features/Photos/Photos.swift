@@ -62,12 +62,10 @@ final class Photos: Feature {
         registry.route("HEAD", "/v1/photos/{text}", for: .everyone) { [unowned self] call in serve(call) }
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live, let sweep {
-            sweep.start()
-            check.once(store, on: shard) { [unowned self] in record($0, "pictures cannot be kept") }
-        }
-        done(nil)
+    func becameLive() {
+        guard let sweep else { return }
+        sweep.start()
+        check.once(store, on: shard) { [unowned self] in record($0, "pictures cannot be kept") }
     }
 
     func record(_ failure: FileStoreFailure, _ what: String) {
@@ -102,7 +100,7 @@ final class Photos: Feature {
             installation: { [unowned shard] in shard.feature(Accounts.self)?.addresses?.installation },
             isKnown: { [unowned shard] in
                 guard let key = shard.feature(Accounts.self)?.addressKey else { return false }
-                return await shard.tasks.wait { key.isKnown($0) }
+                return await key.isKnown()
             }, isOwned: { [unowned self] in try? await isOwned($0) }, removed: { removed.value += 1 },
             failed: { [unowned self] in record($0, $1) })
     }
@@ -120,12 +118,9 @@ final class Photos: Feature {
     }
 
     /// Removes the picture of a deleted account.
-    func forget(_ name: StoredName, of user: UserID, done: @escaping () -> Void) {
+    func forget(_ name: StoredName, of user: UserID) async {
         shard.store.command(["UNLINK", shard.partitions.keys(of: user).key(.photo, name.id)], lane: .commands) { _ in }
-        shard.tasks.run { [self] in
-            await remove(name)
-            done()
-        }
+        await remove(name)
     }
 
     /// Removes the files of a picture; if that fails, the sweep removes them.

@@ -58,8 +58,7 @@ final class PresenceRequests: Feature {
     func statusKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection)
         where connection.isGreeted && connection.toldStatus != user.chosen {
-            connection.ownMessages.insert(ownStatus)
-            shard.watchers.markMail(connection)
+            shard.watchers.markMail(connection, ownStatus)
         }
     }
 

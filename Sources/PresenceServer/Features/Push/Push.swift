@@ -57,16 +57,11 @@ final class Push: Feature {
     /// Redis.
     var vapidKey: String? { keys?.current?.publicText }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        guard case .assert = step, let keys else { return done(nil) }
-        shard.tasks.run {
-            do throws(RedisFailure) {
-                try await keys.settle()
-                done(nil)
-            } catch {
-                // A key of another kind in its place stays: without it nothing else is missing.
-                done(error.isLasting ? nil : error)
-            }
+    func storeAgain() async throws(RedisFailure) {
+        do throws(RedisFailure) {
+            try await keys?.settle()
+        } catch  where error.isLasting {
+            // A key of another kind in its place stays: without it nothing else is missing.
         }
     }
 

@@ -67,11 +67,7 @@ final class Typing: Feature, TopicKind {
         }
     }
 
-    func resynchronise(_ step: ResynchronisationStep, done: @escaping (RedisFailure?) -> Void) {
-        if step == .live { sendStops() }
-        done(nil)
-    }
-
+    func becameLive() { sendStops() }
     func sessionEnded(_ session: Session) { stop(session) }
 
     func statusChosen(_ status: ChosenStatus, by user: UserID) {

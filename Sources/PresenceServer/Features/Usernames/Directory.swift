@@ -112,8 +112,8 @@ struct DirectoryEntry {
 
 /// `?starts=TEXT&limit=N`. Other names are ignored.
 struct PeopleQuery {
-    var starts = ""
-    var limit = 10
+    let starts: String
+    let limit: Int
 
     static let most = 20
     /// In bytes: two letters, or one of a script with many.
@@ -121,23 +121,13 @@ struct PeopleQuery {
     static let longest = 64
 
     init(_ query: String) throws(DecodingFailure) {
-        for pair in query.split(separator: "&") {
-            let parts = pair.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
-            let value = parts.count == 2 ? parts[1] : ""
-            switch parts[0] {
-            case "limit":
-                guard let number = Int(value), 1...Self.most ~= number else {
-                    throw .invalid("limit", "must be from 1 to \(Self.most)")
-                }
-                limit = number
-            case "starts":
-                guard let text = value.replacingOccurrences(of: "+", with: " ").removingPercentEncoding else {
-                    throw .invalid("starts", "has a malformed escape")
-                }
-                starts = text
-            default: break
-            }
+        let members = CallQuery(query)
+        limit = try members.limit(10, most: Self.most)
+        let text = members["starts"] ?? ""
+        guard let starts = text.replacingOccurrences(of: "+", with: " ").removingPercentEncoding else {
+            throw .invalid("starts", "has a malformed escape")
         }
+        self.starts = starts
         guard Self.shortest...Self.longest ~= starts.utf8.count else {
             throw .invalid("starts", "must have \(Self.shortest) to \(Self.longest) bytes")
         }

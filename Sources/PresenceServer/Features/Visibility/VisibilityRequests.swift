@@ -135,8 +135,7 @@ final class VisibilityRequests: Feature {
 
     func visibilityKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection) {
-            connection.ownMessages.insert(ownVisibility)
-            shard.watchers.markMail(connection)
+            shard.watchers.markMail(connection, ownVisibility)
         }
     }
 

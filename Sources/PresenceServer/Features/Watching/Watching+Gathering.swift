@@ -1,14 +1,12 @@
 import PresenceCore
 import PresenceProtocol
+import Redis
 
 /// The parts of a subscription's answer that are read only for this answer.
 extension Watching {
     /// The parts of a subscription's answer that must be read first.
     struct Gathered {
-        var outcome = Topic.RedisOutcome.loaded
-        var isForbidden = false
-        /// A conversation, or the list of them, cannot be read.
-        var isDamaged = false
+        var obstacles: Set<Obstacle> = []
         var messages: [ConversationID: MessageSnapshot] = [:]
         /// The list of the user's conversations, if requested.
         var subscriber: ConversationLists.Subscriber?
@@ -18,58 +16,59 @@ extension Watching {
         var notifications: NotificationReading?
     }
 
+    /// Why a part of the answer is missing.
+    enum Obstacle: Error {
+        case forbidden
+        case unreachable
+        /// A conversation, or the list of them, cannot be read.
+        case damaged
+    }
+
     func gather(
         _ request: ClientMessage.Subscribe, _ topics: [Topic], for connection: Connection,
         done: @escaping (Gathered) -> Void
     ) {
         guard let user = connection.session?.user.id else { return done(Gathered()) }
         var gathered = Gathered()
-        var waiting = 4
-        func finish() {
+        var waiting = 1
+        func finish(_ obstacle: Obstacle? = nil) {
+            if let obstacle { gathered.obstacles.insert(obstacle) }
             waiting -= 1
             if waiting == 0 { done(gathered) }
         }
-        shard.loader.load(topics, for: user) { outcome in
-            if outcome == .failed { gathered.outcome = .failed }
-            finish()
-        }
-        if let messages {
-            // The topics keep these events from now on, so none is missed between the read and the first event.
-            messages.snapshots(request.messages, for: user) { outcome in
-                switch outcome {
-                case .read(let snapshots): gathered.messages = snapshots
-                case .forbidden: gathered.isForbidden = true
-                case .failed: gathered.outcome = .failed
-                case .damaged: gathered.isDamaged = true
-                }
-                finish()
+        func read(_ part: @escaping () async throws(Obstacle) -> Void) {
+            waiting += 1
+            shard.tasks.run {
+                var obstacle: Obstacle?
+                do throws(Obstacle) { try await part() } catch { obstacle = error }
+                finish(obstacle)
             }
-        } else {
-            finish()
         }
         let isReachable = shard.link.isLive && !shard.isStoreFull()
-        if !isReachable, request.conversationList || request.notifications { gathered.outcome = .failed }
+        if !isReachable, request.conversationList || request.notifications { gathered.obstacles.insert(.unreachable) }
+        if let messages, !request.messages.isEmpty {
+            // The topics keep these events from now on, so none is missed between the read and the first event.
+            read { () throws(Obstacle) in
+                gathered.messages = try await messages.snapshots(request.messages, for: user)
+            }
+        }
         if request.notifications, isReachable, let inboxes = notifications?.inboxes {
             gathered.watcher = inboxes.begin(connection, user)
-            inboxes.read(user) { result in
-                switch result {
-                case .success(let reading): gathered.notifications = reading
-                case .failure: gathered.outcome = .failed
+            read { () throws(Obstacle) in
+                do { gathered.notifications = try await inboxes.read(user) } catch { throw .unreachable }
+            }
+        }
+        if request.conversationList, isReachable {
+            let lists = talks.lists
+            gathered.subscriber = lists.begin(connection, user)
+            read { () throws(Obstacle) in
+                do throws(RedisFailure) {
+                    gathered.list = try await lists.list(of: user, known: request.knownConversations)
+                } catch {
+                    throw error.isLasting ? .damaged : .unreachable
                 }
-                finish()
             }
-        } else {
-            finish()
         }
-        guard request.conversationList, isReachable else { return finish() }
-        gathered.subscriber = talks.lists.begin(connection, user)
-        talks.lists.list(of: user, known: request.knownConversations) { result in
-            switch result {
-            case .success(let list): gathered.list = list
-            case .failure(let failure) where failure.isLasting: gathered.isDamaged = true
-            case .failure: gathered.outcome = .failed
-            }
-            finish()
-        }
+        shard.loader.load(topics, for: user) { finish($0 == .failed ? .unreachable : nil) }
     }
 }

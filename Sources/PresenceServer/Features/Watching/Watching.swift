@@ -188,14 +188,16 @@ final class Watching: Feature {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions
         }
-        if gathered.outcome == .failed {
+        if gathered.obstacles.contains(.unreachable) {
             return .init(
                 code: .unavailable, message: "the store is out of reach, and not all of these are held here",
                 retryAfter: 1_000)
         }
-        if gathered.isDamaged { return .init(code: .internal, message: "the server could not read all of these") }
+        if gathered.obstacles.contains(.damaged) {
+            return .init(code: .internal, message: "the server could not read all of these")
+        }
         let user = session.user.id
-        if gathered.isForbidden
+        if gathered.obstacles.contains(.forbidden)
             || conversations.contains(where: { $0.conversation?.participants.contains(user) != true })
             || logs.contains(where: { messages?.logs.isMember(user, of: $0) != true })
         {

@@ -222,13 +222,7 @@ final class TalkHistory: DrawnHistory {
         isQuiet = true
         defer { isQuiet = false }
         redisTrouble?.end()
-        for shard in world.shards {
-            shard.wakeUp()
-            shard.stopHolding()
-        }
-        try world.run(until: "all are live", within: 120_000) { [self] in
-            world.shards.allSatisfy { $0.logic.link.isLive }
-        }
+        try world.calm()
         try world.run(for: max(0, lateUntil + 10 - world.now))
         for person in people { person.rest(false) }
         for _ in 0..<120 {

@@ -47,7 +47,7 @@ final class EmailChange {
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        claims = ClaimSteps(shard, of: Self.name) { EmailAddress($0).map { .address($0) } }
+        claims = ClaimSteps(shard) { EmailAddress($0).map { .address($0) } }
     }
 
     /// The intent's name in the set of unfinished intents.
@@ -56,12 +56,17 @@ final class EmailChange {
     private var accounts: Accounts? { shard.feature(Accounts.self) }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents(Self.name) { [unowned self] in resume($0) }
+        kind = registry.intents(Self.name) { [unowned self] (run) throws(RedisFailure) in try await resume(run) }
     }
 
     /// - Returns: `OK`, `TAKEN` if another account has the address, or `GONE` if the token is not valid.
     func make(_ token: MailToken) async throws(Refusal) -> ScriptReply {
-        try await shard.carryOut(Intent(kind, token.user), first: want(token))
+        try await shard.carryOut(Intent(kind, token.user)) { [unowned self] (run) throws(RedisFailure) in
+            let reply = try await claims.inRecord(
+                .wantEmail, token.user, ["intent": run.intent.member, "digest": token.digest], run)
+            if reply.word == "GONE" { return .done(Outcome.gone.value) }
+            return try await claimAddress(reply, run)
+        }
     }
 
     /// Gives an account without an address one, and a password.
@@ -74,64 +79,48 @@ final class EmailChange {
     func upgrade(
         _ user: UserID, to email: EmailAddress, _ password: PasswordHash?, isProved: Bool = false, by writer: Writer?
     ) async throws(Refusal) -> ScriptReply {
-        let first = claims.inRecord(
-            .wantUpgrade, user,
-            [
-                "intent": Self.member(of: user), "address": email.text,
-                "password": password?.bytes.hexadecimal ?? "-", "lifetime": MailToken.lifetime, "isProved": isProved,
-            ], by: writer
-        ) { [unowned self] reply in
-            guard reply.word == "OK" else { return .end(reply.value) }
-            guard let number = reply[0].string else { return .damaged }
-            return claimAddress(Wish(user: user, number: number, email: email, old: nil))
+        try await shard.carryOut(Intent(kind, user)) { [unowned self] (run) throws(RedisFailure) in
+            let reply = try await claims.inRecord(
+                .wantUpgrade, user,
+                [
+                    "intent": run.intent.member, "address": email.text,
+                    "password": password?.bytes.hexadecimal ?? "-", "lifetime": MailToken.lifetime,
+                    "isProved": isProved,
+                ], by: writer, run)
+            guard reply.word == "OK" else { return .done(reply.value) }
+            guard let number = reply[0].string else { throw .unexpectedReply }
+            return try await claimAddress(Wish(user: user, number: number, email: email, old: nil), run)
         }
-        return try await shard.carryOut(Intent(kind, user), first: first)
     }
 
     /// Releases the claims of a deleted account in other partitions.
-    func finish(_ user: UserID) {
-        shard.intents.begin(Intent(kind, user), first: resume(user)) { _ in }
-    }
+    func finish(_ user: UserID) { shard.intents.begin(Intent(kind, user)) }
 
     // MARK: Steps
 
-    private func want(_ token: MailToken) -> IntentStep {
-        claims.inRecord(.wantEmail, token.user, ["intent": Self.member(of: token.user), "digest": token.digest]) {
-            [unowned self] reply in
-            if reply.word == "GONE" { return .end(Outcome.gone.value) }
-            return claimAddress(reply, of: token.user)
-        }
-    }
-
     /// Continues an intent that a sweep found.
-    private func resume(_ user: UserID) -> IntentStep {
-        claims.inRecord(.emailState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
-            guard reply.word == "OK", let number = reply[1].string else { return .end(Outcome.gone.value) }
-            // The account already has the wanted address, or never will.
-            if reply[0].string == "" { return .step(end(number, of: user, .gone)) }
-            return claimAddress(reply, of: user)
-        }
+    private func resume(_ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
+        let reply = try await claims.inRecord(.emailState, run.intent.subject, ["intent": run.intent.member], run)
+        guard reply.word == "OK", let number = reply[1].string else { return .done(Outcome.gone.value) }
+        // The account already has the wanted address, or never will.
+        if reply[0].string == "" { return try await end(number, .gone, run) }
+        return try await claimAddress(reply, run)
     }
 
     /// - Parameter reply: The new address, the number, the old address or an empty text.
-    private func claimAddress(_ reply: ScriptReply, of user: UserID) -> IntentProgress {
+    private func claimAddress(_ reply: ScriptReply, _ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
         guard let email = reply[0].string.flatMap({ EmailAddress($0) }), let number = reply[1].string,
             let former = reply[2].string
-        else { return .damaged }
+        else { throw .unexpectedReply }
         let old = EmailAddress(former)
-        guard former.isEmpty || old != nil else { return .damaged }
-        return claimAddress(Wish(user: user, number: number, email: email, old: old))
+        guard former.isEmpty || old != nil else { throw .unexpectedReply }
+        return try await claimAddress(Wish(user: run.intent.subject, number: number, email: email, old: old), run)
     }
 
-    private func claimAddress(_ wish: Wish) -> IntentProgress {
-        claims.take(.address(wish.email), wish.number, for: wish.user) { [unowned self] in
-            end(wish.number, of: wish.user, .taken)
-        } then: { [unowned self] in
-            switchOver(wish)
+    private func claimAddress(_ wish: Wish, _ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
+        guard try await claims.take(.address(wish.email), wish.number, for: wish.user, run) else {
+            return try await end(wish.number, .taken, run)
         }
-    }
-
-    private func switchOver(_ wish: Wish) -> IntentStep {
         let keys = shard.partitions.keys(of: wish.user)
         let token = MailToken(user: wish.user, purpose: .verify)
         let call = ScriptCall(
@@ -142,33 +131,32 @@ final class EmailChange {
                 "digest": token.digest, "lifetime": MailToken.lifetime,
                 "request": accounts.map { MailText.verification(of: wish.email, token, $0).encoded },
             ])
-        return IntentStep(call, about: wish.user) { [unowned self] reply in
-            if reply.word == "GONE" {
-                guard let number = Int64(wish.number) else { return .damaged }
-                let claim = AccountClaim(user: wish.user, number: number)
-                return claims.release(claim, on: .address(wish.email)) { [unowned self] in
-                    .step(end(wish.number, of: wish.user, .gone))
-                }
-            }
-            guard let released = reply[0].string else { return .damaged }
-            accounts?.mail.deliver(keys)
-            return claims.release(all: released, of: wish.user) { [unowned self] in
-                .answer(Outcome.made.value, then: end(wish.number, of: wish.user, .made, released: released))
-            }
+        let reply = try await run.step(call, about: wish.user)
+        if reply.word == "GONE" {
+            guard let number = Int64(wish.number) else { throw .unexpectedReply }
+            try await claims.release(AccountClaim(user: wish.user, number: number), on: .address(wish.email), run)
+            return try await end(wish.number, .gone, run)
         }
+        guard let released = reply[0].string else { throw .unexpectedReply }
+        accounts?.mail.deliver(keys)
+        try await claims.release(all: released, of: wish.user, run)
+        run.answer(Outcome.made.value)
+        return try await end(wish.number, .made, released: released, run)
     }
 
-    /// - Parameter released: The claims already released.
+    /// - Parameter former: The claims already released.
     private func end(
-        _ number: String, of user: UserID, _ outcome: Outcome, released: String = ""
-    ) -> IntentStep {
-        claims.inRecord(.endEmail, user, ["intent": Self.member(of: user), "number": number, "released": released]) {
-            [unowned self] reply in
-            guard let word = reply[0].string else { return .damaged }
-            if reply.word == "OK" { return .end((word == "1" ? .made : outcome).value) }
-            return claims.release(all: word, of: user) { [unowned self] in
-                .step(end(number, of: user, outcome, released: word))
-            }
+        _ number: String, _ outcome: Outcome, released former: String = "", _ run: IntentRun
+    ) async throws(RedisFailure) -> IntentEnd {
+        let user = run.intent.subject
+        var released = former
+        while true {
+            let reply = try await claims.inRecord(
+                .endEmail, user, ["intent": run.intent.member, "number": number, "released": released], run)
+            guard let word = reply[0].string else { throw .unexpectedReply }
+            if reply.word == "OK" { return .done((word == "1" ? .made : outcome).value) }
+            try await claims.release(all: word, of: user, run)
+            released = word
         }
     }
 }

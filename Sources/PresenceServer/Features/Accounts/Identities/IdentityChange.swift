@@ -27,14 +27,14 @@ final class IdentityChange {
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        claims = ClaimSteps(shard, of: Self.name) { .identity($0) }
+        claims = ClaimSteps(shard) { .identity($0) }
     }
 
     /// The intent's name in the set of unfinished intents.
     static func member(of user: UserID) -> String { "\(name) \(user.string)" }
 
     func register(in registry: inout Registry) {
-        kind = registry.intents(Self.name) { [unowned self] in resume($0) }
+        kind = registry.intents(Self.name) { [unowned self] (run) throws(RedisFailure) in try await resume(run) }
     }
 
     /// Links an identity to an account.
@@ -45,49 +45,42 @@ final class IdentityChange {
     func link(
         _ identity: Identity, to user: UserID, with address: EmailAddress?, by writer: Writer?
     ) async throws(Refusal) -> ScriptReply {
-        let first = claims.inRecord(
-            .wantIdentity, user,
-            [
-                "intent": Self.member(of: user), "identity": identity.digest, "address": address?.text ?? "",
-                "lifetime": Self.lifetime, "most": Self.most,
-            ], by: writer
-        ) { [unowned self] reply in
-            guard reply.word == "OK" else { return .end(reply.value) }
-            guard let number = reply[0].string else { return .damaged }
-            return claim(identity, number, for: user)
+        try await shard.carryOut(Intent(kind, user)) { [unowned self] (run) throws(RedisFailure) in
+            let reply = try await claims.inRecord(
+                .wantIdentity, user,
+                [
+                    "intent": run.intent.member, "identity": identity.digest, "address": address?.text ?? "",
+                    "lifetime": Self.lifetime, "most": Self.most,
+                ], by: writer, run)
+            guard reply.word == "OK" else { return .done(reply.value) }
+            guard let number = reply[0].string else { throw .unexpectedReply }
+            return try await claim(identity, number, run)
         }
-        return try await shard.carryOut(Intent(kind, user), first: first)
     }
 
     /// Releases the claims that an account has given up.
-    func finish(_ user: UserID) {
-        shard.intents.begin(Intent(kind, user), first: resume(user)) { _ in }
-    }
+    func finish(_ user: UserID) { shard.intents.begin(Intent(kind, user)) }
 
     // MARK: Steps
 
     private static func word(_ word: String) -> RedisValue { .array([.status(word)]) }
 
     /// Continues an intent that a sweep found. An open wish is left to the request that made it.
-    private func resume(_ user: UserID) -> IntentStep {
-        claims.inRecord(.identityState, user, ["intent": Self.member(of: user)]) { [unowned self] reply in
-            guard reply.word == "OK" else { return .end(IntentProgress.ok) }
-            guard let releasing = reply[0].string else { return .damaged }
-            return claims.release(all: releasing, of: user) { [unowned self] in
-                .step(end(user, "", "OK", released: releasing))
-            }
-        }
+    private func resume(_ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
+        let user = run.intent.subject
+        let reply = try await claims.inRecord(.identityState, user, ["intent": run.intent.member], run)
+        guard reply.word == "OK" else { return .ok }
+        guard let releasing = reply[0].string else { throw .unexpectedReply }
+        try await claims.release(all: releasing, of: user, run)
+        return try await end("", "OK", released: releasing, run)
     }
 
-    private func claim(_ identity: Identity, _ number: String, for user: UserID) -> IntentProgress {
-        claims.take(identity.name, number, for: user) { [unowned self] in
-            end(user, number, "TAKEN")
-        } then: { [unowned self] in
-            add(identity, number, to: user)
+    private func claim(_ identity: Identity, _ number: String, _ run: IntentRun) async throws(RedisFailure) -> IntentEnd
+    {
+        let user = run.intent.subject
+        guard try await claims.take(identity.name, number, for: user, run) else {
+            return try await end(number, "TAKEN", run)
         }
-    }
-
-    private func add(_ identity: Identity, _ number: String, to user: UserID) -> IntentStep {
         let keys = shard.partitions.keys(of: user)
         let call = ScriptCall(
             .addIdentity, in: keys, ["user": keys.user(user), "guests": keys.guests, "mail": keys.mail],
@@ -95,27 +88,29 @@ final class IdentityChange {
                 "user": user, "identity": identity.digest, "number": number, "provider": identity.provider,
                 "email": identity.emailArgument, "text": identity.notice,
             ])
-        return IntentStep(call, about: user) { [unowned self] reply in
-            if reply.word == "OK" {
-                shard.feature(Accounts.self)?.mail.deliver(keys)
-                return .answer(Self.word("OK"), then: end(user, number, "OK"))
-            }
-            guard let number = Int64(number) else { return .damaged }
-            return claims.release(AccountClaim(user: user, number: number), on: identity.name) { [unowned self] in
-                .step(end(user, String(number), "OVER"))
-            }
+        if try await run.step(call, about: user).word == "OK" {
+            shard.feature(Accounts.self)?.mail.deliver(keys)
+            run.answer(Self.word("OK"))
+            return try await end(number, "OK", run)
         }
+        guard let wish = Int64(number) else { throw .unexpectedReply }
+        try await claims.release(AccountClaim(user: user, number: wish), on: identity.name, run)
+        return try await end(number, "OVER", run)
     }
 
-    /// - Parameter released: The claims already released.
-    private func end(_ user: UserID, _ number: String, _ outcome: String, released: String = "") -> IntentStep {
-        claims.inRecord(.endIdentity, user, ["intent": Self.member(of: user), "number": number, "released": released]) {
-            [unowned self] reply in
-            if reply.word == "OK" { return .end(Self.word(outcome)) }
-            guard let open = reply[0].string else { return .damaged }
-            return claims.release(all: open, of: user) { [unowned self] in
-                .step(end(user, number, outcome, released: open))
-            }
+    /// - Parameter former: The claims already released.
+    private func end(
+        _ number: String, _ outcome: String, released former: String = "", _ run: IntentRun
+    ) async throws(RedisFailure) -> IntentEnd {
+        let user = run.intent.subject
+        var released = former
+        while true {
+            let reply = try await claims.inRecord(
+                .endIdentity, user, ["intent": run.intent.member, "number": number, "released": released], run)
+            if reply.word == "OK" { return .done(Self.word(outcome)) }
+            guard let open = reply[0].string else { throw .unexpectedReply }
+            try await claims.release(all: open, of: user, run)
+            released = open
         }
     }
 }

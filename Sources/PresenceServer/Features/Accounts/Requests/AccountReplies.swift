@@ -89,27 +89,6 @@ extension HTTPCall {
     func body<Value>(_ read: (RequestObject) throws(DecodingFailure) -> Value) throws(Refusal) -> Value {
         do throws(DecodingFailure) { return try read(RequestObject(json: body)) } catch { throw Refusal(error) }
     }
-
-    // MARK: Calls answered by callbacks
-
-    func refuse(_ status: Int, _ code: ErrorCode, reason: String, _ message: String, field: String? = nil) {
-        refuse(status, .init(code: code, message: message, field: field, reason: reason))
-    }
-
-    func refuseUnavailable() { respond(Refusal.noStore.response) }
-
-    func refuseDamaged(_ user: UserID) { respond(shard.damaged(user).response) }
-
-    func ownUser() -> UserID? {
-        do throws(Refusal) {
-            return try owner()
-        } catch {
-            respond(error.response)
-            return nil
-        }
-    }
-
-    func refuseNoAccount() { respond(Refusal.noAccount.response) }
 }
 
 extension ShardLogic {

@@ -48,9 +48,7 @@ extension Accounts {
         shard.feature(Conversations.self)?.departing.begin(user)
         shard.feature(ContactRequests.self)?.asking.begin(user)
         // Sweeps complete whatever fails here.
-        if let photo = reply[1].string.flatMap({ StoredName($0) }), let photos {
-            await shard.tasks.wait { done in photos.forget(photo, of: user) { done(()) } }
-        }
+        if let photo = reply[1].string.flatMap({ StoredName($0) }) { await photos?.forget(photo, of: user) }
         await usernames?.release(of: user)
         return .done
     }

@@ -15,17 +15,12 @@ extension ConversationLists {
 
     /// Sends all changes since the break. A client that may have missed more is disconnected, and reconnects with the
     /// versions that it has.
-    func reload(done: @escaping (RedisFailure?) -> Void) {
+    func readAgain() async throws(RedisFailure) {
         let since = missedSince
-        var failure: RedisFailure?
-        shard.tasks.run { [self] in
-            await shard.tasks.each(users.ids, window: 16) { [self] user in
-                guard failure == nil else { return }
-                do throws(RedisFailure) { try await reload(user, since: since) } catch { failure = failure ?? error }
-            }
-            if failure == nil { lostAt = nil }
-            done(failure)
+        try await shard.tasks.each(users.ids, window: 16) { [self] (user) throws(RedisFailure) in
+            try await reload(user, since: since)
         }
+        lostAt = nil
     }
 
     private func reload(_ user: UserID, since: Timestamp) async throws(RedisFailure) {
@@ -40,10 +35,8 @@ extension ConversationLists {
         for (id, version) in inbox.left where version >= since {
             notify(user, id, version, Self.frame(ConversationRecord.removed(id, version: version), at: version))
         }
-        let result: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
-            reading.read(inbox.conversations, of: user, done: $0)
-        }
-        let (now, records) = (shard.clock.redisNow, try result.get().records)
+        let records = try await reading.read(inbox.conversations, of: user).records
+        let now = shard.clock.redisNow
         for record in records where record.version(for: user, at: now) >= since {
             for subscriber in users[user] ?? [] { show(record, to: subscriber) }
         }

@@ -8,35 +8,24 @@ extension ConversationLists {
     private static let mostOthers = 100
 
     /// A list's objects, newest first, without the conversations whose present version the client has.
-    func list(
-        of user: UserID, known: [ConversationID: Int64], done: @escaping (Result<[[UInt8]], RedisFailure>) -> Void
-    ) {
-        reading.inbox(of: user) { [self] result in
-            guard case .success(let inbox) = result else { return done(result.map { _ in [] }) }
-            // The number of conversations is known only now, so the user's next request pays for them.
-            shard.userRates.consume(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
-            // The user may be a member of a known conversation before the inbox has it.
-            let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
-            reading.read(inbox.conversations + others, of: user) { [self] result in
-                done(
-                    result.map { found in
-                        let records = found.records
-                        // A conversation that cannot be read is not reported as removed, unless the inbox shows that
-                        // the user left it.
-                        let unknown = found.damaged.subtracting(inbox.left.keys)
-                        let there = unknown.union(records.map(\.id))
-                        // The version is above all versions that the client has received.
-                        let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
-                            ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
-                        }
-                        let now = shard.clock.redisNow
-                        for record in records { mutes.record(record, of: user) }
-                        return records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
-                            .filter { known[$0.id] != $0.version(for: user, at: now) }
-                            .map { $0.json(for: user, at: now) } + gone
-                    })
-            }
+    func list(of user: UserID, known: [ConversationID: Int64]) async throws(RedisFailure) -> [[UInt8]] {
+        let inbox = try await reading.inbox(of: user)
+        // The number of conversations is known only now, so the user's next request pays for them.
+        shard.userRates.consume(RequestPrice.ids(inbox.conversations.count), by: user, at: shard.clock.now)
+        // The user may be a member of a known conversation before the inbox has it.
+        let others = Set(known.keys).subtracting(inbox.conversations).sorted().prefix(Self.mostOthers)
+        let found = try await reading.read(inbox.conversations + others, of: user)
+        // A conversation that cannot be read is not reported as removed, unless the inbox shows that the user left it.
+        let there = found.damaged.subtracting(inbox.left.keys).union(found.records.map(\.id))
+        // The version is above all versions that the client has received.
+        let gone = known.filter { !there.contains($0.key) }.sorted { $0.key < $1.key }.map {
+            ConversationRecord.removed($0.key, version: max(inbox.left[$0.key] ?? 0, $0.value + 1))
         }
+        let now = shard.clock.redisNow
+        for record in found.records { mutes.record(record, of: user) }
+        return found.records.sorted { ($0.newest, $0.id) > ($1.newest, $1.id) }
+            .filter { known[$0.id] != $0.version(for: user, at: now) }
+            .map { $0.json(for: user, at: now) } + gone
     }
 }
 

@@ -141,8 +141,7 @@ final class ConversationLists {
 
     private func mark(_ subscriber: Subscriber) {
         guard subscriber.isReady, !subscriber.pending.isEmpty, !isAway(subscriber.connection) else { return }
-        subscriber.connection.ownMessages.insert(message)
-        shard.watchers.markMail(subscriber.connection)
+        shard.watchers.markMail(subscriber.connection, message)
     }
 
     private func isAway(_ connection: Connection) -> Bool { connection.session?.activity == .background }
@@ -185,10 +184,9 @@ final class ConversationLists {
     private func readAgain(_ ids: [ConversationID], for subscribers: [Subscriber]) {
         guard let user = subscribers.first?.user else { return }
         shard.tasks.run { [self] in
-            let result: Result<ConversationReading.Found, RedisFailure> = await shard.tasks.wait {
-                reading.read(ids, of: user, done: $0)
+            guard let records = try? await reading.read(ids, of: user).records else {
+                return postpone(ids, for: subscribers)
             }
-            guard let records = try? result.get().records else { return postpone(ids, for: subscribers) }
             for subscriber in subscribers where !subscriber.connection.isClosed {
                 for record in records { show(record, to: subscriber) }
             }
