@@ -151,7 +151,7 @@ import Testing
     @Test func `a mark that cannot be stored is undone`() async throws {
         server.notify("a")
         let writes = FaultyWrites()
-        let (_, notifications) = Scene.notified(server, storage: Storage(cache: MemoryCache(), writes: writes))
+        let (_, notifications) = Scene.notified(server, storage: Storage(cache: PresenceCache(), writes: writes))
         var loop = notifications.inbox.makeAsyncIterator()
         await loop.reaches { $0.unseenCount == 1 }
         await writes.set(mayAppend: false)
