@@ -29,7 +29,7 @@ import Testing
     private func read(by user: String = "ana") -> Int { server.state.withLock { $0.talks["c1"]!.reads[user] ?? 0 } }
 
     private func kept(_ storage: Storage) async throws -> [Ask.Mark] {
-        try await storage.writes.load().writes.filter { $0.kind == KeptMark.kind }.compactMap { KeptMark($0)?.mark }
+        try await storage.writes.load().writes.filter { $0.kind == Ask.Mark.kind }.compactMap { KeptMark($0)?.body }
     }
 
     @Test func `what was read offline is told by a later process, once, and only how far`() async throws {

@@ -28,7 +28,7 @@ extension Runner {
             await self.attempt("the user's cache cannot be removed") { try await storage.cache.removeAll() }
             await self.attempt("the user's messages cannot be removed") { try await storage.history.removeAll() }
             if andWrites {
-                await self.attempt("the user's queued writes cannot be removed") { try await storage.writes.removeAll() }
+                await self.attempt("the queued writes cannot be removed") { try await storage.writes.removeAll() }
             }
             await self.handle(.cacheCleared(clearing))
         }
