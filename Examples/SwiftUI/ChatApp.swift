@@ -13,7 +13,7 @@ struct ChatApp: App {
                     ProgressView()
                 } else if let account = form.currentAccount {
                     // Another user gets views of their own.
-                    ConversationList(user: account.id, signOut: form.signOut).id(account.id)
+                    ConversationList(user: account.id, form: form).id(account.id)
                 } else {
                     SignIn(form: form)
                 }
@@ -45,6 +45,10 @@ struct SignIn: View {
                 .disabled(isNew ? !form.canSignUp : !form.canSignIn)
             Button("Forgotten password") { Task { await form.resetPassword() } }.disabled(!form.canResetPassword)
             Toggle("I am new here", isOn: $isNew)
+            Button("Mail me a code") { Task { await form.requestCode() } }.disabled(!form.canRequestCode)
+            TextField("Code", text: $form.code)
+            Button("Sign in with the code") { Task { await form.signInWithCode() } }.disabled(!form.canSignInWithCode)
+            Button("Continue as guest") { Task { await form.signInAsGuest() } }.disabled(!form.canSignInAsGuest)
         }
     }
 
@@ -54,13 +58,30 @@ struct SignIn: View {
     }
 }
 
+/// A guest chooses an address and a password, and keeps all conversations.
+struct Upgrade: View {
+    @Bindable var form: AuthModel
+
+    var body: some View {
+        Form {
+            TextField("Email", text: $form.email)
+            SecureField("Password", text: $form.password)
+            if let error = form.emailError ?? form.passwordError ?? form.errorMessage {
+                Text(error).foregroundStyle(.red)
+            }
+            if let message = form.message { Text(message) }
+            Button("Create account") { Task { await form.upgrade() } }.disabled(!form.canUpgrade)
+        }
+    }
+}
+
 struct ConversationList: View {
     @State private var list: ConversationListModel
-    let signOut: () async -> Void
+    let form: AuthModel
 
-    init(user: String, signOut: @escaping () async -> Void) {
+    init(user: String, form: AuthModel) {
         _list = State(initialValue: ConversationListModel(user: user, messages: PresenceApp.shared.messages))
-        self.signOut = signOut
+        self.form = form
     }
 
     var body: some View {
@@ -77,7 +98,16 @@ struct ConversationList: View {
                 }
             }
             .navigationTitle("Conversations")
-            .toolbar { Button("Sign out") { Task { await signOut() } } }
+            .toolbar {
+                if form.isGuest {
+                    NavigationLink {
+                        Upgrade(form: form)
+                    } label: {
+                        Text("Keep my account")
+                    }
+                }
+                Button("Sign out") { Task { await form.signOut() } }
+            }
         }
         // A launch without a network shows the device's conversations at once.
         .task { await list.run() }

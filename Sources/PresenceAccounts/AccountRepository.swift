@@ -33,6 +33,33 @@ public protocol AccountRepository: ProfileRepository {
     ///   distinction.
     @discardableResult func signIn(email: String, password: String) async throws -> Account
 
+    /// Requests a mail with a code, and with a link, for ``signIn(email:code:displayName:)``. Also succeeds for addresses
+    /// without an account, which get a mail only from a server with `accounts.mailCodeSignUp`.
+    func requestCode(email: String) async throws
+    /// Signs in with the newest mail of ``requestCode(email:)``, for 10 minutes and once. A user who was signed in on this
+    /// device is signed out.
+    ///
+    /// - Parameters:
+    ///   - code: the six digits of the mail, or the token of its link (`signin#email=…&token=…`).
+    ///   - displayName: the name of a new user, if the server creates one (`accounts.mailCodeSignUp`).
+    /// - Throws: reason `invalidCredentials` for a wrong, used or expired code.
+    @discardableResult func signIn(email: String, code: String, displayName: String?) async throws -> Account
+
+    /// Creates an account without an address and a password, and signs in. It lasts as long as this session: a guest who
+    /// signs out cannot come back, unless ``upgrade(email:password:)`` was called. The server deletes guests who are not
+    /// used for 30 days (`accounts.guests.keepFor`).
+    ///
+    /// - Parameter displayName: `Guest` by default.
+    /// - Throws: reason `guestsOff` on a server without guests.
+    @discardableResult func signInAsGuest(displayName: String?) async throws -> Account
+    /// Gives the signed-in guest an address and a password. User, conversations and sessions stay. A mail confirms the
+    /// address, as after a sign-up.
+    ///
+    /// - Returns: `mailSent` from a server with `accounts.hideExisting`: address and password count when the mailed link
+    ///   is opened.
+    /// - Throws: reasons `emailTaken`, `invalidEmail`, `weakPassword`; `alreadyUpgraded` if the user is no guest.
+    @discardableResult func upgrade(email: String, password: String) async throws -> Account.SignUpOutcome
+
     /// Ends sessions.
     func signOut(_ scope: Account.SignOutScope) async throws
 
@@ -133,7 +160,16 @@ extension AccountRepository {
         try await update(ProfileChanges(), preferredLanguage: preferredLanguage, setupCompleted: setupCompleted)
     }
 
-    /// For repositories that were written before there was a choice.
+    // For repositories that were written before there were codes, guests, and a choice at the deletion.
+
+    public func requestCode(email: String) async throws { throw Self.noCodes }
+    public func signIn(email: String, code: String, displayName: String?) async throws -> Account { throw Self.noCodes }
+    private static var noCodes: PresenceError { PresenceError(.notOffered, "this repository has no codes by mail") }
+
+    public func signInAsGuest(displayName: String?) async throws -> Account { throw Self.noGuests }
+    public func upgrade(email: String, password: String) async throws -> Account.SignUpOutcome { throw Self.noGuests }
+    private static var noGuests: PresenceError { PresenceError(.notOffered, "this repository has no guests") }
+
     public func deleteAccount(password: String?, messages: Account.MessageFate) async throws {
         guard messages == .keep else { throw PresenceError(.notOffered, "this repository deletes no messages") }
         try await deleteAccount(password: password)

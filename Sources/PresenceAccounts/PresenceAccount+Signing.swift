@@ -23,25 +23,21 @@ extension PresenceAccount {
         try await signedIn("v1/sessions", credentials(User.EmailRule.trimmed(email), password))
     }
 
-    /// Requests a mail with a code, and with a link, for ``signIn(email:code:displayName:)``. Also succeeds for addresses
-    /// without an account, which get a mail only from a server with `accounts.mailCodeSignUp`.
     public func requestCode(email: String) async throws {
         _ = try await server.send(.init("POST", "v1/signin/mail", ["email": .text(User.EmailRule.trimmed(email))]))
     }
 
-    /// Signs in with the newest mail of ``requestCode(email:)``, for 10 minutes and once. A user who was signed in on this
-    /// device is signed out.
-    ///
-    /// - Parameters:
-    ///   - code: the six digits of the mail, or the token of its link (`signin#email=…&token=…`).
-    ///   - displayName: the name of a new user, if the server creates one (`accounts.mailCodeSignUp`).
-    /// - Throws: reason `invalidCredentials` for a wrong, used or expired code.
     @discardableResult
     public func signIn(email: String, code: String, displayName: String? = nil) async throws -> Account {
         var members = credentials(User.EmailRule.trimmed(email))
         members["mailCode"] = .text(code)
         if let displayName { members["displayName"] = .text(displayName) }
-        return try await signedIn("v1/sessions", members)
+        do {
+            return try await signedIn("v1/sessions", members)
+        } catch var error as PresenceError where error.reason == .invalidCredentials {
+            error.sentence = Sentence.codeInvalid.text()
+            throw error
+        }
     }
 
     /// Signs in with an identity token of a provider that the server is configured for, such as Apple or Google. The app
@@ -65,12 +61,6 @@ extension PresenceAccount {
         return try await signedIn("v1/sessions", members)
     }
 
-    /// Creates an account without an address and a password, and signs in. It lasts as long as this session: a guest who
-    /// signs out cannot come back, unless ``upgrade(email:password:)`` was called. The server deletes guests who are not
-    /// used for 30 days (`accounts.guests.keepFor`).
-    ///
-    /// - Parameter displayName: `Guest` by default.
-    /// - Throws: reason `guestsOff` on a server without guests.
     @discardableResult
     public func signInAsGuest(displayName: String? = nil) async throws -> Account {
         var members = credentials()
@@ -79,12 +69,6 @@ extension PresenceAccount {
         return try await signedIn("v1/accounts", members)
     }
 
-    /// Gives the signed-in guest an address and a password. User, conversations and sessions stay. A mail confirms the
-    /// address, as after a sign-up.
-    ///
-    /// - Returns: `mailSent` from a server with `accounts.hideExisting`: address and password count when the mailed link is
-    ///   opened.
-    /// - Throws: reasons `emailTaken`, `invalidEmail`, `weakPassword`; `alreadyUpgraded` if the user is no guest.
     @discardableResult
     public func upgrade(email: String, password: String) async throws -> Account.SignUpOutcome {
         let members: [String: JSONMember] = [

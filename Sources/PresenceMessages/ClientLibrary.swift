@@ -64,7 +64,61 @@ extension ClientLibrary {
         return user
     }
 
+    // MARK: The app's loops
+
+    /// A sequence whose loops are added and removed by these bodies.
+    nonisolated func loops<Element>(
+        add: @escaping @Sendable (isolated Self, UUID, Loops<Element>.Loop) async -> Void,
+        remove: @escaping @Sendable (isolated Self, UUID) -> Void
+    ) -> LoopSequence<Element> {
+        LoopSequence(begin: { await self.begin($0, $1, add) }, end: { await remove(self, $0) })
+    }
+
+    private func begin<Element>(
+        _ id: UUID, _ loop: Loops<Element>.Loop, _ add: (isolated Self, UUID, Loops<Element>.Loop) async -> Void
+    ) async {
+        await restored()
+        if tasks.isClosed { loop.finish() } else { await add(self, id, loop) }
+    }
+
+    // MARK: Writes
+
+    /// Stores a write until the server has it.
+    ///
+    /// - Throws: `storageFailed`; `signedOut` if the user changed meanwhile.
+    func store(_ what: String, _ write: QueuedWrite) async throws(PresenceError) {
+        do {
+            try await client.keep(write, of: userNumber)
+        } catch let error as PresenceError where error.code == .signedOut {
+            throw error
+        } catch {
+            throw PresenceError(.storageFailed, "\(what) cannot be stored: \(error)")
+        }
+    }
+
     // MARK: Requests
+
+    /// Runs a body after an earlier one.
+    func next(
+        after former: Task<Bool, any Error>?, _ body: @escaping @Sendable (isolated Self) async throws -> Bool
+    ) -> Task<Bool, any Error> {
+        Task {
+            _ = await former?.result
+            guard let result = try await tasks.run({ [self] in try await body(self) }) else {
+                throw PresenceError.clientClosed
+            }
+            return result
+        }
+    }
+
+    /// Runs a body, and again if a connection was made meanwhile.
+    func runForConnection(_ body: (isolated Self) async -> Void) async {
+        var asked = generation
+        repeat {
+            asked = generation
+            await body(self)
+        } while isConnected && asked != generation
+    }
 
     /// Runs a body in a task, which ends when the app closes the client.
     nonisolated func run(_ body: @escaping @Sendable (isolated Self) async -> Void) {
@@ -105,6 +159,15 @@ extension ClientLibrary {
     }
 
     /// Sends a request for a call of the app, which throws `CancellationError` if it is cancelled.
+    /// Makes a request that is answered in several parts.
+    func askParts<Answer: Decodable>(
+        _ type: String, _ members: some Encodable, _ answer: Answer.Type
+    ) async throws(PresenceError) -> [Answer] {
+        var answers: [Answer] = []
+        for part in try await ask(type, members) { answers.append(try Wire.read(answer, part)) }
+        return answers
+    }
+
     func call(_ type: String, _ members: some Encodable) async throws -> [Data] {
         do throws(PresenceError) { return try await ask(type, members) } catch { throw error.thrown }
     }

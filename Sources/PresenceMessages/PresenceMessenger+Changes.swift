@@ -75,17 +75,9 @@ extension PresenceMessenger {
     /// ``discard(_:)``, over restarts.
     public nonisolated var refusedChanges: PresenceUpdates<[MessageChange]> {
         PresenceUpdates(
-            LoopSequence<[MessageChange]>(
-                begin: { await self.beginRefused($0, $1) }, end: { await self.endRefused($0) }))
+            loops(
+                add: { $0.refusedLoops.add($1, $2, $0.outbox.refused) }, remove: { $0.refusedLoops.remove($1) }))
     }
-
-    private func beginRefused(_ id: UUID, _ loop: AsyncStream<[MessageChange]>.Continuation) async {
-        await restored()
-        guard !tasks.isClosed else { return loop.finish() }
-        refusedLoops.add(id, loop, outbox.refused)
-    }
-
-    private func endRefused(_ id: UUID) { refusedLoops.remove(id) }
 
     // MARK: Queuing
 

@@ -6,20 +6,14 @@ extension PresenceMessenger {
     /// Observes the user's conversations, newest first: the whole list as soon as it is known, then after each change.
     public nonisolated var conversationList: PresenceUpdates<[ChatConversation]> {
         PresenceUpdates(
-            LoopSequence(
-                begin: { await self.begin($0, $1) }, end: { await self.end($0) }))
+            loops(
+                add: { messages, id, loop in
+                    messages.listLoops.add(id, loop, messages.isListKnown ? messages.shownList : nil)
+                    messages.client.beginConnecting()
+                    messages.want(list: true)
+                }, remove: { $0.listLoops.remove($1) }))
     }
 
-    private func begin(_ id: UUID, _ loop: AsyncStream<[ChatConversation]>.Continuation) {
-        guard !tasks.isClosed else { return loop.finish() }
-        listLoops.add(id, loop, isListKnown ? shownList : nil)
-        client.beginConnecting()
-        want(list: true)
-    }
-
-    private func end(_ id: UUID) { listLoops.remove(id) }
-
-    /// From now on the list is subscribed to on every connection. It cannot be unsubscribed.
     func want(list: Bool) {
         guard list, !isListWanted else { return }
         isListWanted = true
@@ -31,11 +25,7 @@ extension PresenceMessenger {
         guard isConnected, !isListing else { return }
         isListing = true
         run { messages in
-            var asked = messages.generation
-            repeat {
-                asked = messages.generation
-                await messages.subscribeToList()
-            } while messages.isConnected && asked != messages.generation
+            await messages.runForConnection { await $0.subscribeToList() }
             messages.isListing = false
         }
     }
@@ -46,9 +36,8 @@ extension PresenceMessenger {
             let asked = generation
             do throws(PresenceError) {
                 let known = conversations.mapValues(\.version)
-                let parts: [Data] = try await ask("subscribe", Ask.List(known: known))
-                let answers = try parts.map { (data) throws(PresenceError) in try Wire.read(Wire.Subscribed.self, data)
-                }
+                let answers = try await askParts(
+                    "subscribe", Ask(conversationList: true, known: known), Wire.Subscribed.self)
                 guard asked == generation else { return }
                 for conversation in answers.flatMap({ $0.conversationList ?? [] }) { apply(conversation) }
                 (isListKnown, isListStale) = (true, false)
@@ -90,7 +79,7 @@ extension PresenceMessenger {
     public func conversation(_ id: String) async throws -> ChatConversation {
         await recalled()
         if isListWanted || !isConnected, let held = conversations[id] { return changed(held) }
-        let answer = try await call("getConversation", Ask.One(conversation: id), Wire.OneConversation.self)
+        let answer = try await call("getConversation", Ask(conversation: id), Wire.OneConversation.self)
         return try taken(answer)
     }
 
@@ -109,7 +98,7 @@ extension PresenceMessenger {
     public func directConversation(
         with user: String, metadata: [String: JSONValue]? = nil
     ) async throws -> ChatConversation {
-        try await create(Ask.Create(participants: [user], name: nil, key: UUID().uuidString, metadata: metadata))
+        try await create(Ask(participants: [user], key: UUID().uuidString, metadata: metadata))
     }
 
     /// Creates a group of the signed-in user and others.
@@ -122,12 +111,12 @@ extension PresenceMessenger {
         with users: [String], name: String? = nil, metadata: [String: JSONValue]? = nil,
         key: String = UUID().uuidString
     ) async throws -> ChatConversation {
-        try await create(Ask.Create(participants: users, name: name, key: key, metadata: metadata))
+        try await create(Ask(participants: users, name: name, key: key, metadata: metadata))
     }
 
     /// Repeats the request if its outcome is unknown. The key of a group, or the pair of users, prevents a second
     /// conversation.
-    private func create(_ wanted: Ask.Create) async throws -> ChatConversation {
+    private func create(_ wanted: Ask) async throws -> ChatConversation {
         await restored()
         // A repetition must not be the next user's.
         let user = userNumber
@@ -145,21 +134,17 @@ extension PresenceMessenger {
 
     /// Renames a group.
     public func rename(_ conversation: String, to name: String) async throws {
-        try await change("renameConversation", Ask.Rename(conversation: conversation, name: name))
+        _ = try await call("renameConversation", Ask(conversation: conversation, name: name))
     }
 
     /// Adds users to a group and removes users from it. Members can add, the owner can remove, and each member can
     /// remove themselves.
     public func changeMembers(of conversation: String, add: [String] = [], remove: [String] = []) async throws {
-        try await change("changeMembers", Ask.Members(conversation: conversation, add: add, remove: remove))
+        _ = try await call("changeMembers", Ask(conversation: conversation, add: add, remove: remove))
     }
 
     /// Leaves a group.
     public func leave(_ conversation: String) async throws {
         try await changeMembers(of: conversation, remove: [ownUser()])
-    }
-
-    private func change(_ type: String, _ members: some Encodable & Sendable) async throws {
-        _ = try await call(type, members)
     }
 }

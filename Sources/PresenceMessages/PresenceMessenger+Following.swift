@@ -8,11 +8,11 @@ extension PresenceMessenger {
     /// not sent yet are at the end. Each list has the changes since the loop's previous one.
     public nonisolated func messages(in conversation: String) -> PresenceUpdates<MessageList> {
         MessageList.updates(
-            LoopSequence<MessageRows>(
-                begin: { await self.begin($0, $1, conversation) }, end: { await self.end($0, conversation) }))
+            loops(
+                add: { await $0.begin($1, $2, conversation) }, remove: { $0.end($1, conversation) }))
     }
 
-    private func begin(_ id: UUID, _ loop: AsyncStream<MessageRows>.Continuation, _ conversation: String) async {
+    private func begin(_ id: UUID, _ loop: Loops<MessageRows>.Loop, _ conversation: String) async {
         await recalled()
         guard !tasks.isClosed else { return loop.finish() }
         let isFirst = messageLoops[conversation]?.isEmpty != false
@@ -69,9 +69,7 @@ extension PresenceMessenger {
         while let talk = talks[conversation] {
             let (cursor, asked) = (talk.cursor, generation)
             do throws(PresenceError) {
-                let parts: [Data] = try await ask("subscribe", Ask.Follow(conversations: [cursor]))
-                let answers = try parts.map { (data) throws(PresenceError) in try Wire.read(Wire.Subscribed.self, data)
-                }
+                let answers = try await askParts("subscribe", Ask(conversations: [cursor]), Wire.Subscribed.self)
                 guard asked == generation, talks[conversation]?.identity == talk.identity else { return }
                 talks[conversation]!.answered(
                     answers.flatMap { $0.conversations ?? [] }.filter { $0.conversation == conversation })
@@ -153,7 +151,7 @@ extension PresenceMessenger {
         guard let oldest = talks[conversation]?.oldest, hasEarlier(in: conversation) else {
             return hasEarlier(in: conversation)
         }
-        let asked = Ask.Page(conversation: conversation, before: oldest, limit: limit)
+        let asked = Ask(conversation: conversation, before: oldest, limit: limit)
         let page = try Wire.Page.joining(try await call("getMessages", asked))
         talks[conversation]?.apply(page)
         publish(conversation)
@@ -168,7 +166,7 @@ extension PresenceMessenger {
     public func getMessages(
         in conversation: String, before sequence: Int64? = nil, limit: Int = 50
     ) async throws -> [Message] {
-        let asked = Ask.Page(conversation: conversation, before: sequence, limit: limit)
+        let asked = Ask(conversation: conversation, before: sequence, limit: limit)
         let page = try Wire.Page.joining(try await call("getMessages", asked))
         return page.messages.map { Message($0, in: conversation) }
     }

@@ -51,17 +51,8 @@ extension PresenceMessenger {
     /// ones.
     public nonisolated var waiting: PresenceUpdates<Int> {
         PresenceUpdates(
-            LoopSequence(
-                begin: { await self.beginWaiting($0, $1) }, end: { await self.endWaiting($0) }))
+            loops(add: { $0.waitingLoops.add($1, $2, $0.outbox.waiting) }, remove: { $0.waitingLoops.remove($1) }))
     }
-
-    private func beginWaiting(_ id: UUID, _ loop: AsyncStream<Int>.Continuation) async {
-        await restored()
-        guard !tasks.isClosed else { return loop.finish() }
-        waitingLoops.add(id, loop, outbox.waiting)
-    }
-
-    private func endWaiting(_ id: UUID) { waitingLoops.remove(id) }
 
     /// Adds an entry to the outbox; it is stored when this returns.
     func keep(_ work: Outbox.Work) async throws {
@@ -73,13 +64,12 @@ extension PresenceMessenger {
         let entry = outbox.append(work)
         publish(entry)
         do {
-            try await client.keep(try Outbox.write(entry), of: userNumber)
+            try await store("the message or change", try Outbox.write(entry))
         } catch {
             outbox.remove(entry.id)
             publish(entry)
             pump(entry.lane)
-            if let error = error as? PresenceError, error.code == .signedOut { throw error }
-            throw PresenceError(.storageFailed, "the message or change cannot be stored: \(error)")
+            throw error
         }
         guard outbox[entry.id] != nil else {
             try? await client.removeWrites([entry.id])

@@ -119,11 +119,11 @@ public actor PresenceMessenger: ClientLibrary {
     // MARK: Restoring
 
     private func restore() async {
-        if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind, KeptMark.kind])) {
+        if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind, Ask.Mark.kind])) {
             own = kept.owner
             // Their owner is checked against the token or the first connection.
             outbox.recall(kept.writes)
-            keptMarks = kept.writes.filter { $0.kind == KeptMark.kind }.compactMap(KeptMark.init)
+            keptMarks = kept.writes.compactMap(KeptMark.init)
             if own != nil { records = await client.keptRecords() }
         }
         endRestoration()

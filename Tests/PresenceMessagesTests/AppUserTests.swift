@@ -111,7 +111,7 @@ import Testing
     @Test(arguments: ["sign-out", "another user", "deletion"])
     func `the call that ends a user's session returns after the user's data is deleted`(end: String) async throws {
         let writes = SlowWrites()
-        let app = app(Storage(cache: MemoryCache(), writes: writes))
+        let app = app(Storage(cache: PresenceCache(), writes: writes))
         try await signIn("ana", app)
         await states(app) { $0 == .live }
         server.isThere(false)
@@ -128,15 +128,15 @@ import Testing
 
 /// A queue of writes that deletes slowly.
 private actor SlowWrites: WriteQueue {
-    private let writes = MemoryWriteQueue()
+    private let writes = StoredWrites()
 
     func load() async -> (owner: String?, writes: [QueuedWrite]) { await writes.load() }
-    func setOwner(_ user: String) async { await writes.setOwner(user) }
+    func setOwner(_ user: String) async throws { try await writes.setOwner(user) }
     func append(_ write: QueuedWrite) async throws { try await writes.append(write) }
-    func remove(_ ids: [String]) async { await writes.remove(ids) }
+    func remove(_ ids: [String]) async throws { try await writes.remove(ids) }
     func removeAll() async throws {
         try await Task.sleep(for: .milliseconds(50))
-        await writes.removeAll()
+        try await writes.removeAll()
     }
 }
 

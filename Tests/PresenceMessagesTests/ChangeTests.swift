@@ -170,7 +170,7 @@ import Testing
 
     @Test func `a write whose removal failed is removed with the next change`() async throws {
         let writes = FaultyWrites()
-        let scene = Scene(storage: Storage(cache: MemoryCache(), writes: writes))
+        let scene = Scene(storage: Storage(cache: PresenceCache(), writes: writes))
         await scene.connected()
         let messages = try await sent(scene, "one")
         try await scene.messages.edit(messages[0], text: "two")

@@ -17,7 +17,7 @@ import Testing
         _ = server.change { $0.store(["id": "m", "text": "mine"], from: "ana", in: "c1") }
         server.notify("news")
         // The data of an earlier process contains the owner of the storage.
-        let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+        let storage = Storage(cache: PresenceCache(), writes: StoredWrites())
         try await storage.writes.setOwner("ana")
         let scene = Scene(server, storage: storage, user: "ana")
         let notifications = PresenceNotifications(scene.client)

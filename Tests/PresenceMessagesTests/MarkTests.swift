@@ -29,7 +29,7 @@ import Testing
     private func read(by user: String = "ana") -> Int { server.state.withLock { $0.talks["c1"]!.reads[user] ?? 0 } }
 
     private func kept(_ storage: Storage) async throws -> [Ask.Mark] {
-        try await storage.writes.load().writes.filter { $0.kind == KeptMark.kind }.compactMap { KeptMark($0)?.mark }
+        try await storage.writes.load().writes.filter { $0.kind == Ask.Mark.kind }.compactMap { KeptMark($0)?.body }
     }
 
     @Test func `what was read offline is told by a later process, once, and only how far`() async throws {
@@ -53,7 +53,7 @@ import Testing
     }
 
     @Test func `one mark is stored for each conversation and kind, and a read message is delivered`() async throws {
-        let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+        let storage = Storage(cache: PresenceCache(), writes: StoredWrites())
         let (scene, _) = try await offline(storage)
         await scene.messages.keep(Ask.Mark(conversation: "c1", delivered: 4, read: nil))
         await scene.messages.markRead(in: "c1", upTo: 2)
@@ -67,7 +67,7 @@ import Testing
 
     @Test func `a mark that cannot be stored is sent if there is a connection`() async throws {
         let writes = FaultyWrites()
-        let (scene, _) = try await offline(Storage(cache: MemoryCache(), writes: writes))
+        let (scene, _) = try await offline(Storage(cache: PresenceCache(), writes: writes))
         await writes.set(mayAppend: false)
         await scene.messages.markRead(in: "c1")
         #expect(await scene.messages.keptMarks.isEmpty)
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func `a mark that the server rejects is removed`() async throws {
-        let storage = Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+        let storage = Storage(cache: PresenceCache(), writes: StoredWrites())
         let (scene, _) = try await offline(storage)
         await scene.messages.markRead(in: "c1")
         server.refuse("mark", ["code": "forbidden"])

@@ -65,12 +65,12 @@ import Testing
         #expect(try await notifications.setSettings(.init(groups: .off)) == false)
         let shown = await loop.reaches { $0.groups == .off }
         #expect(shown?.direct == .all)
-        #expect(try await client.keptWrites(ofKinds: [HeldSettings.kind]).writes.count == 1)
+        #expect(try await client.keptWrites(ofKinds: [NotificationSettings.kind]).writes.count == 1)
         server.goOnline()
         await server.received("PUT /v1/me/notificationSettings")
         #expect(await loop.reaches { $0.version > 0 }?.groups == .off)
         #expect(server.requests("PUT /v1/me/notificationSettings").count == 1)
-        while try await !client.keptWrites(ofKinds: [HeldSettings.kind]).writes.isEmpty { await Task.yield() }
+        while try await !client.keptWrites(ofKinds: [NotificationSettings.kind]).writes.isEmpty { await Task.yield() }
     }
 
     @Test func `a change of an earlier process is sent after the launch, for its user alone`() async throws {
@@ -92,6 +92,20 @@ import Testing
             withExtendedLifetime(notifications) {}
         }
         #expect(stored("preview", of: "bob") as? Bool == true)
+    }
+
+    @Test func `of two changes that a process has left when it died, the newer is sent and both are removed`() async throws
+    {
+        let writes = StoredWrites()
+        for settings in [NotificationSettings(direct: .off), NotificationSettings(groups: .off)] {
+            try await writes.append(Kept(owner: "ana", settings).write)
+        }
+        let (client, notifications) = notifications(Storage(cache: PresenceCache(), writes: writes))
+        client.connect()
+        while await !writes.load().writes.isEmpty { await Task.yield() }
+        #expect(server.requests("PUT /v1/me/notificationSettings").count == 1)
+        #expect((stored("messages") as? [String: any Sendable])?["groups"] as? String == "none")
+        withExtendedLifetime(notifications) {}
     }
 
     @Test func `what was missed is read with the next connection, and an older answer changes nothing`() async throws {
@@ -125,7 +139,7 @@ import Testing
             }
             #expect(error?.code == .validationFailed && error?.field == field)
         }
-        #expect(try await client.keptWrites(ofKinds: [HeldSettings.kind]).writes.isEmpty)
+        #expect(try await client.keptWrites(ofKinds: [NotificationSettings.kind]).writes.isEmpty)
         server.fail(
             "PUT /v1/me/notificationSettings", with: PresenceError(.unavailable, retryAfter: .milliseconds(100)))
         #expect(try await notifications.setSettings(.init(direct: .off)) == false, "it is tried again")

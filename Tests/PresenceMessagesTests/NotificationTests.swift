@@ -74,7 +74,7 @@ import Testing
         #expect(titles(shown) == ["c", "a"])
         await notifications.settled()
         #expect(server.state.withLock { $0.notices["ana"]!.seen == 2 && $0.notices["ana"]!.read == [1] })
-        #expect(try await client.keptWrites(ofKinds: [WaitingMarks.kind]).writes.isEmpty)
+        #expect(try await client.keptWrites(ofKinds: [Ask.NotificationMarks.kind]).writes.isEmpty)
     }
 
     @Test func `after a reconnect the list is the server's current one, even in parts`() async throws {
@@ -151,7 +151,7 @@ import Testing
     @Test func `a mark that cannot be stored is undone`() async throws {
         server.notify("a")
         let writes = FaultyWrites()
-        let (_, notifications) = Scene.notified(server, storage: Storage(cache: MemoryCache(), writes: writes))
+        let (_, notifications) = Scene.notified(server, storage: Storage(cache: PresenceCache(), writes: writes))
         var loop = notifications.inbox.makeAsyncIterator()
         await loop.reaches { $0.unseenCount == 1 }
         await writes.set(mayAppend: false)

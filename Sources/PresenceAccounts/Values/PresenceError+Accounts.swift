@@ -38,6 +38,7 @@ extension PresenceError {
         case .tokenExpired: Sentence.linkExpired.text()
         case .tokenReused: Sentence.notSignedIn.text()
         case .emailTaken: Sentence.emailTaken.text()
+        case .guestsOff: Sentence.guestsOff.text()
         case .usernameTaken: Sentence.usernameTaken.text()
         case .invalidEmail: User.EmailRule.fault(in: "")
         // The server's message has the rule that applies there, with its number.

@@ -10,77 +10,22 @@ enum Wire {
     typealias ProfileChanges = PresenceProtocol.ProfileChanges
 }
 
-extension PresenceStatus {
-    init(_ wire: PresenceProtocol.PresenceStatus) {
-        switch wire {
-        case .online: self = .online
-        case .away: self = .away
-        case .busy: self = .busy
-        case .offline: self = .offline
-        }
-    }
+/// A public enum with the names of the protocol's.
+protocol WireNamed: RawRepresentable<String>, CaseIterable {
+    associatedtype WireType: RawRepresentable<String>, CaseIterable
 }
 
-extension Device.Kind {
-    init(_ wire: PresenceProtocol.DeviceKind) {
-        switch wire {
-        case .phone: self = .phone
-        case .tablet: self = .tablet
-        case .desktop: self = .desktop
-        case .web: self = .web
-        case .bot: self = .bot
-        case .other: self = .other
-        }
-    }
-
-    var wire: PresenceProtocol.DeviceKind { PresenceProtocol.DeviceKind(rawValue: rawValue) ?? .other }
+extension WireNamed {
+    // A test compares the names.
+    init(_ wire: WireType) { self.init(rawValue: wire.rawValue)! }
+    var wire: WireType { WireType(rawValue: rawValue)! }
 }
 
-extension ChosenStatus {
-    init(_ wire: Wire.ChosenStatus) {
-        switch wire {
-        case .auto: self = .auto
-        case .busy: self = .busy
-        case .invisible: self = .invisible
-        }
-    }
-
-    var wire: Wire.ChosenStatus {
-        switch self {
-        case .auto: .auto
-        case .busy: .busy
-        case .invisible: .invisible
-        }
-    }
-}
-
-extension Activity {
-    var wire: Wire.Activity {
-        switch self {
-        case .active: .active
-        case .idle: .idle
-        case .background: .background
-        }
-    }
-}
-
-extension Audience {
-    init(_ wire: PresenceProtocol.Audience) {
-        switch wire {
-        case .everyone: self = .everyone
-        case .contacts: self = .contacts
-        case .nobody: self = .nobody
-        }
-    }
-
-    var wire: PresenceProtocol.Audience {
-        switch self {
-        case .everyone: .everyone
-        case .contacts: .contacts
-        case .nobody: .nobody
-        }
-    }
-}
+extension PresenceStatus: WireNamed { typealias WireType = PresenceProtocol.PresenceStatus }
+extension Device.Kind: WireNamed { typealias WireType = PresenceProtocol.DeviceKind }
+extension ChosenStatus: WireNamed { typealias WireType = Wire.ChosenStatus }
+extension Activity: WireNamed { typealias WireType = Wire.Activity }
+extension Audience: WireNamed { typealias WireType = PresenceProtocol.Audience }
 
 extension Change {
     init(_ wire: Wire.Change<Value>) {

@@ -24,57 +24,50 @@ extension Runner {
     }
 
     func clear(_ clearing: Clearing, _ andWrites: Bool) {
-        afterStorage { [storage, logger] in
-            do {
-                try await storage.cache.removeAll()
-            } catch {
-                logger?.log(.error, "the user's cache cannot be removed: \(error)")
-            }
-            do {
-                try await storage.history.removeAll()
-            } catch {
-                logger?.log(.error, "the user's messages cannot be removed: \(error)")
-            }
-            do {
-                if andWrites { try await storage.writes.removeAll() }
-            } catch {
-                logger?.log(.error, "the user's queued writes cannot be removed: \(error)")
+        afterStorage { [storage] in
+            await self.attempt("the user's cache cannot be removed") { try await storage.cache.removeAll() }
+            await self.attempt("the user's messages cannot be removed") { try await storage.history.removeAll() }
+            if andWrites {
+                await self.attempt("the queued writes cannot be removed") { try await storage.writes.removeAll() }
             }
             await self.handle(.cacheCleared(clearing))
         }
     }
 
     func storeOwner(_ user: String) {
-        afterStorage { [storage, logger] in
-            do {
-                try await storage.writes.setOwner(user)
-            } catch {
-                logger?.log(.error, "the owner of the storage cannot be set: \(error)")
-            }
+        afterStorage { [storage] in
+            await self.attempt("the owner of the storage cannot be set") { try await storage.writes.setOwner(user) }
         }
     }
 
     func store(_ write: QueuedWrite, _ call: CallID?) {
         afterStorage { [storage] in
-            do {
-                try await storage.writes.append(write)
-                await self.handle(.stored(write.id, call, nil))
-            } catch {
-                let error = PresenceError(.storageFailed, "a write cannot be stored: \(error)")
-                await self.handle(.stored(write.id, call, error))
-            }
+            let error = await Self.error("a write cannot be stored") { try await storage.writes.append(write) }
+            await self.handle(.stored(write.id, call, error))
         }
     }
 
     func removeWrites(_ ids: [String]) {
         afterStorage { [storage] in
-            do {
-                try await storage.writes.remove(ids)
-                await self.handle(.removed(ids, nil))
-            } catch {
-                let error = PresenceError(.storageFailed, "completed writes cannot be removed: \(error)")
-                await self.handle(.removed(ids, error))
-            }
+            let error = await Self.error("completed writes cannot be removed") { try await storage.writes.remove(ids) }
+            await self.handle(.removed(ids, error))
+        }
+    }
+
+    /// Performs an operation, and logs its error.
+    private nonisolated func attempt(_ failure: String, _ operation: @Sendable () async throws -> Void) async {
+        if let error = await Self.error(failure, operation) { logger?.log(.error, error.message) }
+    }
+
+    /// Performs an operation, and returns its error.
+    private static func error(
+        _ failure: String, _ operation: @Sendable () async throws -> Void
+    ) async -> PresenceError? {
+        do {
+            try await operation()
+            return nil
+        } catch {
+            return PresenceError(.storageFailed, "\(failure): \(error)")
         }
     }
 }

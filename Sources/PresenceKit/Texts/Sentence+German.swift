@@ -91,6 +91,11 @@ extension Sentence {
         .usernameUnusable: "Dieser Benutzername kann nicht verwendet werden.",
         .followLink:
             "Bitte folgen Sie dem Link in der E-Mail, die wir Ihnen geschickt haben, und melden Sie sich dann an.",
+        .followLinkToUpgrade:
+            "Bitte folgen Sie dem Link in der E-Mail, die wir Ihnen geschickt haben. Bis dahin sind Sie Gast.",
+        .codeSent: "Bitte geben Sie den Code aus der E-Mail ein, die wir Ihnen geschickt haben.",
+        .codeInvalid: "Der Code ist falsch oder nicht mehr gültig.",
+        .guestsOff: "Hier gibt es keine Gäste. Bitte registrieren Sie sich.",
         .signOutFailed: "Die Abmeldung ist fehlgeschlagen.",
         .resetFailed: "Die E-Mail zum Zurücksetzen konnte nicht gesendet werden.",
         .resetSent: "Die E-Mail zum Zurücksetzen wurde gesendet!",

@@ -2,31 +2,10 @@ import Foundation
 import PresenceKit
 
 /// Pending marks.
-struct WaitingMarks: Sendable {
-    static let kind = "notificationMarks"
-    let id: String
-    let owner: String
-    let marks: Ask.NotificationMarks
-    /// Whether they are stored; not sent before that.
-    var isStored: Bool
+typealias WaitingMarks = Kept<Ask.NotificationMarks>
 
-    init(owner: String, marks: Ask.NotificationMarks) {
-        (id, self.owner, self.marks, isStored) = (UUID().uuidString, owner, marks, false)
-    }
-
-    /// `nil` for a write of a later version.
-    init?(_ write: QueuedWrite) {
-        guard let owner = write.owner,
-            let marks = try? JSONDecoder().decode(Ask.NotificationMarks.self, from: write.body)
-        else { return nil }
-        (id, self.owner, self.marks, isStored) = (write.id, owner, marks, true)
-    }
-
-    func write(at date: Date) throws -> QueuedWrite {
-        QueuedWrite(
-            id: id, owner: owner, lane: "notifications", kind: Self.kind, body: try JSONEncoder().encode(marks),
-            queuedAt: date)
-    }
+extension Ask.NotificationMarks: Keepable {
+    static var kind: String { "notificationMarks" }
 }
 
 // Marking notifications as seen, read and archived.
@@ -42,7 +21,7 @@ extension PresenceNotifications {
     public func markSeen(upTo notification: UserNotification? = nil) async throws {
         let last = notification?.sequence ?? shown.notifications.first?.sequence ?? 0
         guard last > 0, !held.isSeen(upTo: last) else { return }
-        guard last > (try await ownWaiting().compactMap(\.marks.seen).max() ?? 0) else { return }
+        guard last > (try await ownWaiting().compactMap(\.body.seen).max() ?? 0) else { return }
         try await mark(Ask.NotificationMarks(seen: last))
     }
 
@@ -53,7 +32,7 @@ extension PresenceNotifications {
     public func markRead(_ notifications: [UserNotification]) async throws {
         let unread = notifications.map(\.sequence).filter { !held.isRead($0) }
         guard !unread.isEmpty else { return }
-        let wanted = Set(try await ownWaiting().flatMap { ($0.marks.read ?? []) + ($0.marks.archived ?? []) })
+        let wanted = Set(try await ownWaiting().flatMap { ($0.body.read ?? []) + ($0.body.archived ?? []) })
         try await mark(unread.filter { !wanted.contains($0) }) { Ask.NotificationMarks(read: $0) }
     }
 
@@ -64,7 +43,7 @@ extension PresenceNotifications {
     public func archive(_ notifications: [UserNotification]) async throws {
         let shown = notifications.map(\.sequence).filter { !held.isGone($0) }
         guard !shown.isEmpty else { return }
-        let wanted = Set(try await ownWaiting().flatMap { $0.marks.archived ?? [] })
+        let wanted = Set(try await ownWaiting().flatMap { $0.body.archived ?? [] })
         try await mark(shown.filter { !wanted.contains($0) }) { Ask.NotificationMarks(archived: $0) }
     }
 
@@ -84,16 +63,15 @@ extension PresenceNotifications {
 
     /// Known marks are not made again, so there are never more pending marks than notifications.
     private func mark(_ marks: Ask.NotificationMarks) async throws {
-        let entry = WaitingMarks(owner: try await ownUser(), marks: marks)
+        let entry = WaitingMarks(owner: try await ownUser(), marks)
         waiting.append(entry)
         publish()
         do {
-            try await client.keep(try entry.write(at: Date()), of: userNumber)
+            try await store("a mark", entry.write)
         } catch {
             waiting.removeAll { $0.id == entry.id }
             publish()
-            if let error = error as? PresenceError, error.code == .signedOut { throw error }
-            throw PresenceError(.storageFailed, "a mark cannot be stored: \(error)")
+            throw error
         }
         guard let place = waiting.firstIndex(where: { $0.id == entry.id }) else {
             try? await client.removeWrites([entry.id])
@@ -122,7 +100,7 @@ extension PresenceNotifications {
     private func batch() -> [WaitingMarks]? {
         var (batch, count) = ([WaitingMarks](), 0)
         for entry in waiting {
-            count += entry.marks.count
+            count += entry.body.count
             guard entry.isStored, count <= Ask.NotificationMarks.most else { break }
             batch.append(entry)
         }
@@ -136,7 +114,7 @@ extension PresenceNotifications {
     private func send(_ batch: [WaitingMarks], faults: inout Int) async -> Bool {
         let asked = generation
         let ids = batch.map(\.id)
-        let marks = batch.reduce(into: Ask.NotificationMarks()) { $0.add($1.marks) }
+        let marks = batch.reduce(into: Ask.NotificationMarks()) { $0.add($1.body) }
         do throws(PresenceError) {
             let counts = try await ask("markNotifications", marks, Wire.Notified.self)
             faults = 0

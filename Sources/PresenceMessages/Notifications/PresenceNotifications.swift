@@ -48,12 +48,11 @@ public actor PresenceNotifications: ClientLibrary {
     }
 
     private func restore() async {
-        if let kept = try? await client.keptWrites(ofKinds: [WaitingMarks.kind, HeldSettings.kind]) {
+        if let kept = try? await client.keptWrites(ofKinds: [Ask.NotificationMarks.kind, NotificationSettings.kind]) {
             own = kept.owner
             // Their owner is checked against the token or the first connection.
-            waiting = kept.writes.filter { $0.kind == WaitingMarks.kind }.compactMap(WaitingMarks.init)
-            choices.waiting =
-                kept.writes.filter { $0.kind == HeldSettings.kind }.compactMap(HeldSettings.Waiting.init).last
+            waiting = kept.writes.compactMap(WaitingMarks.init)
+            await restoreSettings(kept.writes)
         }
         endRestoration()
     }
@@ -117,18 +116,13 @@ public actor PresenceNotifications: ClientLibrary {
     /// older pages.
     public nonisolated var inbox: PresenceUpdates<NotificationInbox> {
         NotificationInbox.updates(
-            LoopSequence<NotificationInbox>(begin: { await self.begin($0, $1) }, end: { await self.end($0) }))
+            loops(
+                add: { notifications, id, loop in
+                    notifications.loops.add(id, loop, notifications.held.isKnown ? notifications.shown : nil)
+                    notifications.client.beginConnecting()
+                    notifications.want()
+                }, remove: { $0.loops.remove($1) }))
     }
-
-    private func begin(_ id: UUID, _ loop: AsyncStream<NotificationInbox>.Continuation) async {
-        await restored()
-        guard !tasks.isClosed else { return loop.finish() }
-        loops.add(id, loop, held.isKnown ? shown : nil)
-        client.beginConnecting()
-        want()
-    }
-
-    private func end(_ id: UUID) { loops.remove(id) }
 
     /// From now on notifications are subscribed to on every connection.
     private func want() {
@@ -141,11 +135,7 @@ public actor PresenceNotifications: ClientLibrary {
         guard isConnected, !isSubscribing else { return }
         isSubscribing = true
         run { notifications in
-            var asked = notifications.generation
-            repeat {
-                asked = notifications.generation
-                await notifications.askForList()
-            } while notifications.isConnected && asked != notifications.generation
+            await notifications.runForConnection { await $0.askForList() }
             notifications.isSubscribing = false
         }
     }
@@ -155,10 +145,8 @@ public actor PresenceNotifications: ClientLibrary {
         while true {
             let asked = generation
             do throws(PresenceError) {
-                let parts: [Data] = try await ask("subscribe", Ask.Notifications())
-                let answers = try parts.map { (data) throws(PresenceError) in
-                    try Wire.read(Wire.SubscribedToNotifications.self, data)
-                }
+                let answers = try await askParts(
+                    "subscribe", Ask(notifications: true), Wire.SubscribedToNotifications.self)
                 guard asked == generation else { return }
                 let isAll = held.answered(answers.compactMap(\.notifications))
                 problem = nil
@@ -173,7 +161,7 @@ public actor PresenceNotifications: ClientLibrary {
     }
 
     var shown: NotificationInbox {
-        var inbox = held.inbox(over: waiting.map(\.marks))
+        var inbox = held.inbox(over: waiting.map(\.body))
         inbox.user = own
         return inbox
     }
@@ -193,7 +181,7 @@ public actor PresenceNotifications: ClientLibrary {
         await restored()
         let user = userNumber
         for _ in 0..<10 where held.hasEarlier {
-            let asked = Ask.NotificationPage(before: held.oldest, limit: limit)
+            let asked = Ask(before: held.oldest, limit: limit)
             let page = try await call("getNotifications", asked, Wire.Notified.self, of: user)
             guard held.isLive else { break }
             guard held.apply(page: page) else { continue }

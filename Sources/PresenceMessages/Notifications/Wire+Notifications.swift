@@ -36,15 +36,6 @@ extension Wire {
 }
 
 extension Ask {
-    struct Notifications: Encodable {
-        var notifications = true
-    }
-
-    struct NotificationPage: Encodable {
-        var before: Int64?
-        var limit: Int
-    }
-
     /// The request `markNotifications`, also as it is stored.
     struct NotificationMarks: Codable, Hashable, Sendable {
         var seen: Int64?

@@ -28,26 +28,24 @@ extension PresenceMessenger {
         let conversation = change.conversationId
         switch change.kind {
         case .edit(let message, let text):
-            let edit = Ask.Edit(conversation: conversation, message: message, text: text)
+            let edit = Ask(conversation: conversation, message: message, text: text)
             return try await ask("editMessage", edit, Wire.OneMessage.self).message
         case .delete(let message):
-            let delete = Ask.Delete(conversation: conversation, message: message)
+            let delete = Ask(conversation: conversation, message: message)
             return try await ask("deleteMessage", delete, Wire.OneMessage.self).message
-        case .mute(nil): try await set(Ask.Settings(conversation: conversation, muted: true))
+        case .mute(nil): try await set(Ask(conversation: conversation, muted: true))
         case .mute(let until?):
             // The mute may have ended already. Then the request only clears an earlier setting.
             let longest = Message.Rule.maximumMuting / .milliseconds(1)
             let left = Int64(min(longest, max(0, until.timeIntervalSinceNow * 1_000)).rounded())
-            try await set(
-                Ask.Settings(conversation: conversation, muted: left > 0, muteFor: left > 0 ? left : nil))
-        case .unmute: try await set(Ask.Settings(conversation: conversation, muted: false))
-        case .archive(let isArchived):
-            try await set(Ask.Settings(conversation: conversation, archived: isArchived))
+            try await set(Ask(conversation: conversation, muted: left > 0, muteFor: left > 0 ? left : nil))
+        case .unmute: try await set(Ask(conversation: conversation, muted: false))
+        case .archive(let isArchived): try await set(Ask(conversation: conversation, archived: isArchived))
         }
         return nil
     }
 
-    private func set(_ settings: Ask.Settings) async throws(PresenceError) {
+    private func set(_ settings: Ask) async throws(PresenceError) {
         let _: [Data] = try await ask("conversationSettings", settings)
     }
 }

@@ -90,13 +90,7 @@ extension PresenceMessenger {
 
     /// Sends the wish to the server, once the last request has ended.
     private func telling() -> Task<Bool, any Error> {
-        let telling = Task { [former = push.last] in
-            _ = await former?.result
-            guard let isTold = try await tasks.run({ try await self.sendDevice() }) else {
-                throw PresenceError.clientClosed
-            }
-            return isTold
-        }
+        let telling = next(after: push.last) { try await $0.sendDevice() }
         push.last = telling
         return telling
     }

@@ -1,10 +1,31 @@
 import Foundation
 import PresenceKit
 
-/// The requests and their members.
-enum Ask {
-    struct Send: Codable {
-        struct Content: Codable {
+/// The members of requests. Each type of request has some of them; the others are not sent.
+struct Ask: Encodable {
+    var conversation: String?
+    var conversations: [Cursor]?
+    var conversationList: Bool?
+    var known: [String: Int64]?
+    var notifications: Bool?
+    /// A message's id.
+    var message: String?
+    var text: String?
+    var before: Int64?
+    var limit: Int?
+    var participants: [String]?
+    var name: String?
+    var key: String?
+    var metadata: [String: JSONValue]?
+    var add: [String]?
+    var remove: [String]?
+    var muted: Bool?
+    var muteFor: Int64?
+    var archived: Bool?
+
+    /// The request `send`.
+    struct Send: Encodable {
+        struct Content: Encodable {
             var id: String
             var text: String
             var attachments: [Wire.Attachment]?
@@ -21,64 +42,10 @@ enum Ask {
         var messagesVersion: Int64?
     }
 
-    struct Follow: Encodable {
-        var conversations: [Cursor]
-    }
-
-    struct List: Encodable {
-        var conversationList = true
-        var known: [String: Int64]
-    }
-
-    struct Page: Encodable {
-        var conversation: String
-        var before: Int64?
-        var limit: Int
-    }
-
-    struct Edit: Encodable {
-        var conversation: String
-        var message: String
-        var text: String
-    }
-
-    struct Delete: Encodable {
-        var conversation: String
-        var message: String
-    }
-
+    /// The request `mark`, also as it is stored.
     struct Mark: Codable, Sendable {
         var conversation: String
         var delivered: Int64?
         var read: Int64?
-    }
-
-    struct One: Encodable {
-        var conversation: String
-    }
-
-    struct Create: Encodable {
-        var participants: [String]
-        var name: String?
-        var key: String
-        var metadata: [String: JSONValue]?
-    }
-
-    struct Settings: Encodable {
-        var conversation: String
-        var muted: Bool?
-        var muteFor: Int64?
-        var archived: Bool?
-    }
-
-    struct Rename: Encodable {
-        var conversation: String
-        var name: String
-    }
-
-    struct Members: Encodable {
-        var conversation: String
-        var add: [String]
-        var remove: [String]
     }
 }

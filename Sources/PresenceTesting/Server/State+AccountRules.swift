@@ -65,10 +65,11 @@ extension InMemoryServer.State {
 
     // MARK: Rules
 
-    mutating func mail(_ email: String, _ user: String, isReset: Bool) {
+    mutating func mail(_ email: String, _ user: String, isReset: Bool, password: String? = nil) {
         mails.removeAll { $0.email == email && $0.isReset == isReset }
         mails.append(
-            InMemoryServer.Mail(email: email, user: user, token: "token-\(nextVersion())", isReset: isReset))
+            InMemoryServer.Mail(
+                email: email, user: user, token: "token-\(nextVersion())", isReset: isReset, password: password))
     }
 
     func mail(_ asked: Object, isReset: Bool) throws(Refusal) -> InMemoryServer.Mail {

@@ -32,6 +32,8 @@ extension InMemoryServer {
         var user: String
         var token: String
         var isReset: Bool
+        /// The password of a guest who becomes a user when the link is opened.
+        var password: String?
     }
 }
 
@@ -73,7 +75,10 @@ extension InMemoryServer.State {
             mails.removeAll { $0.token == mail.token }
             // Another user may have signed up with it in the meantime.
             if accounts[mail.user]?.email != mail.email { try checkFree(mail.email) }
-            change(mail.user) { ($0.email, $0.emailVerified) = (mail.email, true) }
+            change(mail.user) { account in
+                (account.email, account.emailVerified) = (mail.email, true)
+                account.password = mail.password ?? account.password
+            }
             return HTTPResponse(status: 204)
         default: return nil
         }
@@ -110,8 +115,13 @@ extension InMemoryServer.State {
             guard accounts[user]?.email == nil else { throw .conflict("already_upgraded") }
             let email = try checked(asked["email"] as? String ?? "")
             try check(newPassword: asked["password"] as? String ?? "", "password")
+            let password = asked["password"] as? String
+            if hidesExisting {
+                if try isFree(email) { mail(email, user, isReset: false, password: password) }
+                return .json([:], status: 202)
+            }
             try checkFree(email)
-            change(user) { ($0.email, $0.password) = (email, asked["password"] as? String) }
+            change(user) { ($0.email, $0.password) = (email, password) }
             mail(email, user, isReset: false)
             return me(user)
         case "POST /v1/me/password", "POST /v1/me/email", "DELETE /v1/me":

@@ -143,7 +143,7 @@ import Testing
     @Test func `the storage on a full disk keeps promised writes, and rejects new ones`() async throws {
         let time = TestTime()
         let client = PresenceClient.scripted(
-            dialler, time, storage: Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 1)))
+            dialler, time, storage: Storage(cache: PresenceCache(), writes: StoredWrites(capacity: 1)))
         await client.disconnect()
         #expect(try await client.updateProfile(displayName: "A") == .queued)
         do {

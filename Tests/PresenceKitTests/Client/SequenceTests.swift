@@ -174,9 +174,9 @@ import Testing
     }
 
     @Test func `signing out ends loops and forgets`() async {
-        let cache = MemoryCache()
+        let cache = PresenceCache()
         let client = PresenceClient.scripted(
-            dialler, time, storage: Storage(cache: cache, writes: MemoryWriteQueue()))
+            dialler, time, storage: Storage(cache: cache, writes: StoredWrites()))
         let loop = Task {
             var last: PersonPresence?
             for await bob in client.presence(of: "bob") { last = bob }

@@ -113,7 +113,7 @@ import Testing
         #expect(
             try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")) == Data("something else altogether".utf8))
         var (journal, _) = try open(format: 2)
-        try journal.rewrite([[5]], format: 2)
+        try journal.rewrite([[5]])
         let before = try bytes()
         #expect(throws: StorageError.laterVersion(path, 2)) { try open(format: 1) }
         #expect(try bytes() == before)
@@ -123,7 +123,7 @@ import Testing
     @Test func `a rewrite replaces all records, and the new file can be appended to`() throws {
         var (journal, _) = try open()
         try journal.append([[1], [2]], isDurable: false)
-        try journal.rewrite([[8]], format: 1)
+        try journal.rewrite([[8]])
         try journal.append([[9]], isDurable: false)
         #expect(try open().records == [[8], [9]])
         #expect(!FileManager.default.fileExists(atPath: path + ".new"))

@@ -11,17 +11,17 @@ import Testing
             profile: .none)
     }
 
-    @Test func `it returns the newest value of each user, and can be cleared`() async {
-        let cache = MemoryCache()
+    @Test func `it returns the newest value of each user, and can be cleared`() async throws {
+        let cache = PresenceCache()
         await cache.write([Self.person(1), Self.person(2)])
         await cache.write([Self.person(1, version: 2)])
         #expect(await cache.read(["u1", "u3"]) == [Self.person(1, version: 2)])
-        await cache.removeAll()
+        try await cache.removeAll()
         #expect(await cache.read(["u1", "u2"]).isEmpty)
     }
 
     @Test func `a full cache evicts the least recently updated users`() async {
-        let cache = MemoryCache(capacity: 8)
+        let cache = PresenceCache(capacity: 8)
         await cache.write((1...8).map { Self.person($0) })
         #expect(await cache.read((1...8).map { "u\($0)" }).count == 8)
         await cache.write([Self.person(1), Self.person(9)])

@@ -136,7 +136,7 @@ import Testing
 
     @Test func `a full queue throws and keeps its writes`() async throws {
         for storage in [
-            try Storage.directory(url, writes: 2), Storage(cache: MemoryCache(), writes: MemoryWriteQueue(capacity: 2)),
+            try Storage.directory(url, writes: 2), Storage(cache: PresenceCache(), writes: StoredWrites(capacity: 2)),
         ] {
             try await storage.writes.append(Self.write("1"))
             try await storage.writes.append(Self.write("2"))

@@ -5,7 +5,7 @@ import PresenceTesting
 
 /// A queue of writes on a disk that the test can make full or slow.
 actor FaultyWrites: WriteQueue {
-    private let writes = MemoryWriteQueue()
+    private let writes = StoredWrites()
     private var mayAppend = true
     private var mayRemove = true
     private var delay: Duration?
@@ -23,7 +23,7 @@ actor FaultyWrites: WriteQueue {
     }
 
     func load() async -> (owner: String?, writes: [QueuedWrite]) { await writes.load() }
-    func setOwner(_ user: String) async { await writes.setOwner(user) }
+    func setOwner(_ user: String) async throws { try await writes.setOwner(user) }
     func append(_ write: QueuedWrite) async throws {
         tried.append(write)
         if let delay { try await clock.sleep(for: delay) }
@@ -32,7 +32,7 @@ actor FaultyWrites: WriteQueue {
     }
     func remove(_ ids: [String]) async throws {
         try check(mayRemove)
-        await writes.remove(ids)
+        try await writes.remove(ids)
     }
-    func removeAll() async { await writes.removeAll() }
+    func removeAll() async throws { try await writes.removeAll() }
 }

@@ -12,7 +12,7 @@ struct ModelScene {
 
     init() {
         server.add(conversation: "c1", of: ["ana", "bob"])
-        client = server.client(as: "ana", storage: Storage(cache: MemoryCache(), writes: writes))
+        client = server.client(as: "ana", storage: Storage(cache: PresenceCache(), writes: writes))
         messages = PresenceMessenger(client)
     }
 

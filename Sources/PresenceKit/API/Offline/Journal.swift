@@ -16,7 +16,9 @@ import Foundation
 struct Journal {
     private let path: String
     private let descriptor: FileHandle
+    private let format: UInt32
     private(set) var size: Int
+    private var isClosed = false
 
     private static let magic = Array("PRESENCE".utf8)
     private static let headerSize = 12
@@ -38,7 +40,7 @@ struct Journal {
     ///   (`.damaged`), and its readable records are written to a new one.
     /// - Throws: ``StorageError``.
     init(path: String, format: UInt32, records: inout [[UInt8]], problems: inout [String]) throws {
-        self.path = path
+        (self.path, self.format) = (path, format)
         descriptor = try Self.open(path)
         let bytes = try Self.read(descriptor, path)
         let contents = try Self.contents(of: bytes, path, format)
@@ -46,7 +48,7 @@ struct Journal {
         size = contents.end
         if contents.isDamaged {
             problems.append("\(path) is damaged: renamed to \(path).damaged; \(records.count) records were read")
-            try rewrite(records, format: format, keepingAs: path + ".damaged")
+            try rewrite(records, keepingAs: path + ".damaged")
         } else if size == 0 {
             try truncate(to: 0)
             try append(Self.magic + format.littleEndianBytes)
@@ -108,8 +110,16 @@ struct Journal {
         return contents
     }
 
+    /// Another client may use the file from now on: all changes throw ``StorageError/closed(_:)``.
+    mutating func close() { isClosed = true }
+
+    private func checkOpen() throws {
+        if isClosed { throw StorageError.closed(path) }
+    }
+
     /// Appends records in one write. With `isDurable` they survive a power cut, otherwise only the end of the process.
     mutating func append(_ payloads: [[UInt8]], isDurable: Bool) throws {
+        try checkOpen()
         // Reading would stop at such a record and lose all records after it.
         guard payloads.allSatisfy({ $0.count <= Self.longestRecord }) else {
             throw StorageError.failed("write", path, EFBIG)
@@ -126,11 +136,10 @@ struct Journal {
     }
 
     /// Replaces all records.
-    mutating func rewrite(_ payloads: [[UInt8]], format: UInt32) throws {
-        try rewrite(payloads, format: format, keepingAs: nil)
-    }
+    mutating func rewrite(_ payloads: [[UInt8]]) throws { try rewrite(payloads, keepingAs: nil) }
 
-    private mutating func rewrite(_ payloads: [[UInt8]], format: UInt32, keepingAs name: String?) throws {
+    private mutating func rewrite(_ payloads: [[UInt8]], keepingAs name: String?) throws {
+        try checkOpen()
         let fresh = path + ".new"
         unlink(fresh)
         var (records, problems): ([[UInt8]], [String]) = ([], [])
@@ -144,6 +153,7 @@ struct Journal {
 
     /// Removes all records. Needs no disk space, so it also works on a full disk.
     mutating func removeAll() throws {
+        try checkOpen()
         try truncate(to: Self.headerSize)
         try synchronise()
     }
@@ -162,14 +172,12 @@ struct Journal {
         let directory = (path as NSString).deletingLastPathComponent
         let number = Foundation.open(directory, O_RDONLY | O_CLOEXEC)
         guard number >= 0 else { throw StorageError.failed("open", directory, errno) }
-        defer { close(number) }
+        defer { Foundation.close(number) }
         guard fsync(number) == 0 else { throw StorageError.failed("fsync", directory, errno) }
     }
 
     private init(path: String, _ other: Journal) {
-        self.path = path
-        descriptor = other.descriptor
-        size = other.size
+        (self.path, format, descriptor, size) = (path, other.format, other.descriptor, other.size)
     }
 
     private static func record(_ payload: [UInt8]) -> [UInt8] {

@@ -51,30 +51,3 @@ package protocol WriteQueue: Sendable {
     /// Removes the owner and all writes.
     func removeAll() async throws
 }
-
-/// Keeps writes for the life of the process.
-package actor MemoryWriteQueue: WriteQueue {
-    private let capacity: Int
-    private var owner: String?
-    private var writes: [QueuedWrite] = []
-
-    /// Creates an empty queue; an append beyond `capacity` throws ``StorageError/full(_:)``.
-    package init(capacity: Int = 10_000) {
-        self.capacity = capacity
-    }
-
-    package func load() -> (owner: String?, writes: [QueuedWrite]) { (owner, writes) }
-    package func setOwner(_ user: String) {
-        owner = user
-        writes.removeAll { $0.owner != user }
-    }
-    package func append(_ write: QueuedWrite) throws {
-        guard writes.count < capacity else { throw StorageError.full(capacity) }
-        writes.append(write)
-    }
-    package func remove(_ ids: [String]) { writes.removeAll { ids.contains($0.id) } }
-    package func removeAll() {
-        owner = nil
-        writes = []
-    }
-}

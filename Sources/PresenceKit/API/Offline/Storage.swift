@@ -6,11 +6,11 @@ import Foundation
 /// A sign-out removes all but the device's id, so the next user to sign in finds none of them.
 public struct Storage: Sendable {
     /// The last known data of users.
-    package let cache: any PresenceCache
+    package let cache: PresenceCache
     /// The pending writes.
     package let writes: any WriteQueue
     /// The last known conversations and messages.
-    package let history: any RecordStore
+    package let history: RecordStore
     /// The id of this device, if it is stored; without one, each client makes its own.
     package let deviceID: String?
     /// Faults that were found when the storage was opened, for the log.
@@ -18,29 +18,17 @@ public struct Storage: Sendable {
     /// Lets another client use the storage; later writes fail.
     let close: @Sendable () async -> Void
 
-    /// Creates a storage from other implementations.
     package init(
-        cache: any PresenceCache, writes: any WriteQueue, history: any RecordStore = MemoryRecords(),
-        deviceID: String? = nil
+        cache: PresenceCache, writes: any WriteQueue, history: RecordStore = RecordStore(), deviceID: String? = nil,
+        problems: [String] = [], close: @escaping @Sendable () async -> Void = {}
     ) {
-        self.init(cache: cache, writes: writes, history: history, deviceID: deviceID, problems: [], close: {})
-    }
-
-    private init(
-        cache: any PresenceCache, writes: any WriteQueue, history: any RecordStore, deviceID: String?,
-        problems: [String], close: @escaping @Sendable () async -> Void
-    ) {
-        self.cache = cache
-        self.writes = writes
-        self.history = history
-        self.deviceID = deviceID
-        self.problems = problems
-        self.close = close
+        (self.cache, self.writes, self.history, self.deviceID) = (cache, writes, history, deviceID)
+        (self.problems, self.close) = (problems, close)
     }
 
     /// A storage in memory, for the life of the process.
     public static func memory() -> Storage {
-        Storage(cache: MemoryCache(), writes: MemoryWriteQueue())
+        Storage(cache: PresenceCache(), writes: StoredWrites())
     }
 
     /// A storage in a directory, which survives launches and crashes. The directory is created if it does not exist.
@@ -64,9 +52,9 @@ public struct Storage: Sendable {
     private static func open(_ url: URL, people: Int, writes: Int) throws -> Storage {
         let directory = try StorageDirectory(url)
         var problems: [String] = []
-        let cache = try FileCache(directory, capacity: people, problems: &problems)
-        let queue = try FileWriteQueue(directory, capacity: writes, problems: &problems)
-        let history = try FileRecords(directory, problems: &problems)
+        let cache = try PresenceCache(directory, capacity: people, problems: &problems)
+        let queue = try StoredWrites(directory, capacity: writes, problems: &problems)
+        let history = try RecordStore(directory, problems: &problems)
         let device = try directory.deviceID()
         return Storage(cache: cache, writes: queue, history: history, deviceID: device, problems: problems) {
             await cache.close()

@@ -3,11 +3,10 @@ import PresenceKit
 
 /// The settings as the server has them, and a change that it has not accepted.
 struct HeldSettings: Sendable {
-    static let kind = "notificationSettings"
     /// As last received.
     var stored: NotificationSettings?
     /// The newest change without an answer. An older one is not sent any more: each is whole.
-    var waiting: Waiting?
+    var waiting: Kept<NotificationSettings>?
     var loops = Loops<NotificationSettings>()
     /// Whether the app wants to know them.
     var isWanted = false
@@ -15,32 +14,8 @@ struct HeldSettings: Sendable {
     var last: Task<Bool, any Error>?
     var faults = 0
 
-    struct Waiting: Sendable {
-        let id: String
-        let owner: String
-        let settings: NotificationSettings
-
-        init(owner: String, settings: NotificationSettings) {
-            (id, self.owner, self.settings) = (UUID().uuidString, owner, settings)
-        }
-
-        /// `nil` for a write of a later version.
-        init?(_ write: QueuedWrite) {
-            guard let owner = write.owner,
-                let settings = try? JSONDecoder().decode(NotificationSettings.self, from: write.body)
-            else { return nil }
-            (id, self.owner, self.settings) = (write.id, owner, settings)
-        }
-
-        func write(at date: Date) throws -> QueuedWrite {
-            QueuedWrite(
-                id: id, owner: owner, lane: "notifications", kind: HeldSettings.kind,
-                body: try JSONEncoder().encode(settings), queuedAt: date)
-        }
-    }
-
     /// The settings as the app sees them.
-    var shown: NotificationSettings? { waiting?.settings ?? stored }
+    var shown: NotificationSettings? { waiting?.body ?? stored }
 
     mutating func publish() {
         if let shown { loops.publish(shown) }
@@ -54,14 +29,23 @@ struct HeldSettings: Sendable {
     }
 }
 
+extension NotificationSettings: Keepable {
+    static var kind: String { "notificationSettings" }
+}
+
 // The settings of notifications, on a server that has them.
 extension PresenceNotifications {
     /// Observes the user's settings, with changes of all devices: a first element as soon as they are known, then one
     /// after each change. A change without a connection is shown at once.
     public nonisolated var settings: PresenceUpdates<NotificationSettings> {
         PresenceUpdates(
-            LoopSequence<NotificationSettings>(
-                begin: { await self.beginSettings($0, $1) }, end: { await self.endSettings($0) }))
+            loops(
+                add: { notifications, id, loop in
+                    notifications.choices.loops.add(id, loop, notifications.choices.shown)
+                    notifications.client.beginConnecting()
+                    notifications.choices.isWanted = true
+                    notifications.readSettings()
+                }, remove: { $0.choices.loops.remove($1) }))
     }
 
     /// Returns the kinds of notifications that the server has; `nil` if it has no settings.
@@ -85,14 +69,8 @@ extension PresenceNotifications {
     @discardableResult
     public func setSettings(_ settings: NotificationSettings) async throws -> Bool {
         try settings.check()
-        let entry = HeldSettings.Waiting(owner: try await ownUser(), settings: settings)
-        do {
-            try await client.keep(try entry.write(at: Date()), of: userNumber)
-        } catch let error as PresenceError where error.code == .signedOut {
-            throw error
-        } catch {
-            throw PresenceError(.storageFailed, "settings cannot be stored: \(error)")
-        }
+        let entry = Kept(owner: try await ownUser(), settings)
+        try await store("settings", entry.write)
         guard own == entry.owner else {
             try? await client.removeWrites([entry.id])
             throw PresenceError.signedOut
@@ -108,21 +86,11 @@ extension PresenceNotifications {
 
     /// A change of an earlier process; only the newest counts.
     func restoreSettings(_ writes: [QueuedWrite]) async {
-        let changes = writes.filter { $0.kind == HeldSettings.kind }
-        choices.waiting = changes.last.flatMap(HeldSettings.Waiting.init)
-        try? await client.removeWrites(changes.dropLast().map(\.id))
+        let changes = writes.compactMap(Kept<NotificationSettings>.init)
+        choices.waiting = changes.last
+        // A process that died between two changes has left both.
+        if changes.count > 1 { try? await client.removeWrites(changes.dropLast().map(\.id)) }
     }
-
-    private func beginSettings(_ id: UUID, _ loop: AsyncStream<NotificationSettings>.Continuation) async {
-        await restored()
-        guard !tasks.isClosed else { return loop.finish() }
-        choices.loops.add(id, loop, choices.shown)
-        client.beginConnecting()
-        choices.isWanted = true
-        readSettings()
-    }
-
-    private func endSettings(_ id: UUID) { choices.loops.remove(id) }
 
     /// There is a new connection: changes that were made meanwhile are not sent as events.
     func recallSettings() {
@@ -170,13 +138,7 @@ extension PresenceNotifications {
 
     /// Sends the newest change, once the last request has ended.
     private func sendingSettings() -> Task<Bool, any Error> {
-        let sending = Task { [former = choices.last] in
-            _ = await former?.result
-            guard let isSent = try await tasks.run({ try await self.sendSettings() }) else {
-                throw PresenceError.clientClosed
-            }
-            return isSent
-        }
+        let sending = next(after: choices.last) { try await $0.sendSettings() }
         choices.last = sending
         return sending
     }
@@ -190,7 +152,7 @@ extension PresenceNotifications {
         let asked = generation
         do {
             let request = HTTPServer.Request(
-                "PUT", HTTPServer.Request.settings, json: entry.settings, isRepeatable: true)
+                "PUT", HTTPServer.Request.settings, json: entry.body, isRepeatable: true)
             let stored = try await client.send(request, of: userNumber, as: NotificationSettings.self)
             guard asked == generation || own == entry.owner else { throw PresenceError.signedOut }
             choices.faults = 0
@@ -208,7 +170,7 @@ extension PresenceNotifications {
     }
 
     /// The change needs not be sent any more.
-    private func settled(_ entry: HeldSettings.Waiting) async {
+    private func settled(_ entry: Kept<NotificationSettings>) async {
         if choices.waiting?.id == entry.id { choices.waiting = nil }
         // A write that cannot be removed is sent again after a launch.
         try? await client.removeWrites([entry.id])

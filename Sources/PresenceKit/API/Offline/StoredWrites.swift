@@ -1,16 +1,14 @@
 import Foundation
 
-/// Stores writes in a file that survives launches, crashes and power cuts: an append returns once it is on the disk, except
-/// for writes that may get lost in a power cut.
-package actor FileWriteQueue: WriteQueue {
-    private let directory: StorageDirectory
+/// Keeps writes for the life of the process, or in a file that survives launches, crashes and power cuts: an append
+/// returns once it is on the disk, except for writes that may get lost in a power cut.
+package actor StoredWrites: WriteQueue {
     private let capacity: Int
     private var owner: String?
     private var writes: [QueuedWrite] = []
-    private var journal: Journal
-    private var isClosed = false
+    /// `nil` for a queue in memory.
+    private var journal: Journal?
 
-    private static let format: UInt32 = 1
     /// The file is not rewritten below this size.
     private static let smallestRewrite = 64 << 10
 
@@ -21,12 +19,13 @@ package actor FileWriteQueue: WriteQueue {
         case remove([String])
     }
 
+    /// Creates an empty queue in memory; an append beyond `capacity` throws ``StorageError/full(_:)``.
+    package init(capacity: Int = 10_000) { self.capacity = capacity }
+
     init(_ directory: StorageDirectory, capacity: Int, problems: inout [String]) throws {
-        self.directory = directory
         self.capacity = capacity
         var records: [[UInt8]] = []
-        journal = try Journal(
-            path: directory.path("writes"), format: Self.format, records: &records, problems: &problems)
+        journal = try Journal(path: directory.path("writes"), format: 1, records: &records, problems: &problems)
         let decoder = JSONDecoder()
         for record in records {
             switch try? decoder.decode(Record.self, from: Data(record)) {
@@ -60,31 +59,24 @@ package actor FileWriteQueue: WriteQueue {
         guard !removed.isEmpty else { return }
         try appendRecord(.remove(ids), isDurable: removed.contains { $0.mayGetLost != true })
         writes.removeAll { ids.contains($0.id) }
-        if journal.size > Self.smallestRewrite, writes.count * 1_024 < journal.size { try rewrite() }
+        if let size = journal?.size, size > Self.smallestRewrite, writes.count * 1_024 < size { try rewrite() }
     }
 
     package func removeAll() throws {
-        owner = nil
-        writes = []
-        try checkOpen()
-        try journal.removeAll()
+        (owner, writes) = (nil, [])
+        try journal?.removeAll()
     }
 
-    func close() { isClosed = true }
-
-    private func checkOpen() throws {
-        if isClosed { throw StorageError.closed(directory.path("writes")) }
-    }
+    func close() { journal?.close() }
 
     private func appendRecord(_ record: Record, isDurable: Bool = true) throws {
-        try checkOpen()
-        try journal.append([[UInt8](JSONEncoder().encode(record))], isDurable: isDurable)
+        try journal?.append([[UInt8](JSONEncoder().encode(record))], isDurable: isDurable)
     }
 
     private func rewrite() throws {
         let encoder = JSONEncoder()
         var records = try writes.map { [UInt8](try encoder.encode(Record.append($0))) }
         if let owner { records.insert([UInt8](try encoder.encode(Record.owner(owner))), at: 0) }
-        try journal.rewrite(records, format: Self.format)
+        try journal?.rewrite(records)
     }
 }
