@@ -27,138 +27,82 @@ package struct MetricsSnapshot: Sendable {
         package var value: Int
     }
 
-    enum Counter: String, CaseIterable {
-        case connectionsOpened = "connections_opened_total"
-        case messagesIn = "messages_received_total"
-        case eventsIn = "events_in_total"
-        case eventsUnwatched = "events_unwatched_total"
-        case eventsOut = "deliveries_marked_total"
-        case deliveries = "deliveries_total"
-        case conflated = "deliveries_conflated_total"
-        case writes = "socket_writes_total"
-        case partialWrites = "socket_writes_partial_total"
-        case bytesOut = "socket_bytes_written_total"
-        case reaped = "users_reaped_total"
-        case stale = "stale_total"
-        case storeRetries = "store_retries_total"
-        case handshakeTimeouts = "handshakes_timed_out_total"
-        case handshakesDisplaced = "handshakes_displaced_total"
-        case lateAnswers = "http_answers_late_total"
-        case slowTransfers = "http_transfers_too_slow_total"
-        case tlsHandshakes = "tls_handshakes_total"
-        case tlsFailures = "tls_failures_total"
-        case originsRefused = "origins_refused_total"
-        case tokensRefused = "tokens_refused_total"
-        case damagedRecords = "damaged_records_total"
-        case catchUps = "log_catch_ups_total"
-        case intentSteps = "intent_steps_total"
-        case intentsResumed = "intents_resumed_total"
-        case intentFailures = "intent_failures_total"
-
-        var help: String {
-            switch self {
-            case .connectionsOpened: "WebSocket connections accepted"
-            case .messagesIn: "messages from clients"
-            case .eventsIn: "events from Redis"
-            case .eventsUnwatched: "of these, about a user or conversation without a watcher on the shard"
-            case .eventsOut: "changes marked for delivery, counted for each watching connection"
-            case .deliveries: "events written to connections"
-            case .conflated: "changes replaced by a newer one before they were written"
-            case .writes: "writes to sockets, of one or many messages"
-            case .partialWrites: "of these, only partly accepted by the kernel"
-            case .bytesOut: "bytes written to sockets"
-            case .reaped: "users whose sessions were ended because their server had died"
-            case .stale: "times that a shard became stale"
-            case .storeRetries: "updates that Redis rejected and the server retried"
-            case .handshakeTimeouts: "connections closed because their first request took too long"
-            case .handshakesDisplaced: "connections without a WebSocket closed early to make room for others"
-            case .lateAnswers: "calls answered with 503 because they took too long"
-            case .slowTransfers: "uploads and downloads aborted because their clients were too slow"
-            case .tlsHandshakes: "TLS connections that completed the handshake and sent a request"
-            case .tlsFailures: "connections to a TLS port that failed before a request"
-            case .originsRefused: "upgrades refused because the browser's page had another origin"
-            case .tokensRefused: "tokens of connections and calls that were verified and refused"
-            case .damagedRecords: "reads of records that no server has written"
-            case .intentSteps: "executed steps of changes that span partitions"
-            case .intentsResumed: "such changes resumed because their server may have died"
-            case .intentFailures: "such changes, or parts of them, that failed and were left to the next sweep"
-            case .catchUps: "reads of log entries that were no longer in memory, each a page for one connection"
-            }
-        }
+    enum Counter: String, CaseIterable, CoreMetric {
+        case connectionsOpened = "connections_opened_total: WebSocket connections accepted"
+        case messagesIn = "messages_received_total: messages from clients"
+        case eventsIn = "events_in_total: events from Redis"
+        case eventsUnwatched =
+            "events_unwatched_total: of these, about a user or conversation without a watcher on the shard"
+        case eventsOut = "deliveries_marked_total: changes marked for delivery, counted for each watching connection"
+        case deliveries = "deliveries_total: events written to connections"
+        case conflated = "deliveries_conflated_total: changes replaced by a newer one before they were written"
+        case writes = "socket_writes_total: writes to sockets, of one or many messages"
+        case partialWrites = "socket_writes_partial_total: of these, only partly accepted by the kernel"
+        case bytesOut = "socket_bytes_written_total: bytes written to sockets"
+        case reaped = "users_reaped_total: users whose sessions were ended because their server had died"
+        case stale = "stale_total: times that a shard became stale"
+        case storeRetries = "store_retries_total: updates that Redis rejected and the server retried"
+        case handshakeTimeouts =
+            "handshakes_timed_out_total: connections closed because their first request took too long"
+        case handshakesDisplaced =
+            "handshakes_displaced_total: connections without a WebSocket closed early to make room for others"
+        case lateAnswers = "http_answers_late_total: calls answered with 503 because they took too long"
+        case slowTransfers =
+            "http_transfers_too_slow_total: uploads and downloads aborted because their clients were too slow"
+        case tlsHandshakes = "tls_handshakes_total: TLS connections that completed the handshake and sent a request"
+        case tlsFailures = "tls_failures_total: connections to a TLS port that failed before a request"
+        case originsRefused = "origins_refused_total: upgrades refused because the browser's page had another origin"
+        case tokensRefused = "tokens_refused_total: tokens of connections and calls that were verified and refused"
+        case damagedRecords = "damaged_records_total: reads of records that no server has written"
+        case catchUps =
+            "log_catch_ups_total: reads of log entries that were no longer in memory, each a page for one connection"
+        case intentSteps = "intent_steps_total: executed steps of changes that span partitions"
+        case intentsResumed = "intents_resumed_total: such changes resumed because their server may have died"
+        case intentFailures =
+            "intent_failures_total: such changes, or parts of them, that failed and were left to the next sweep"
     }
 
-    enum Gauge: String, CaseIterable {
-        case connections, sessions, subscriptions, topics
-        case sessionsLingering = "sessions_lingering"
-        case sessionsUntold = "sessions_untold"
-        case live
-        case redisPending = "redis_commands_pending"
-        case redisPendingBytes = "redis_commands_pending_bytes"
-        case interests
-        case interestsPending = "interests_pending"
-        case outboxBytes = "outbox_bytes"
-        case inboxBytes = "inbox_bytes"
-        case handshakes
-        case uploads = "http_uploads"
-        case downloads = "http_downloads"
-        case diskFree = "disk_free_bytes"
-        case diskReserve = "disk_reserve_bytes"
-        case logEntries = "log_entries"
-        case logBytes = "log_bytes"
-        case catchUpsPending = "log_catch_ups_pending"
-        case intentsPending = "intents_pending"
-        case longAnswersWaiting = "long_answers_waiting"
-        case intentsWaiting = "intents_waiting"
-
-        var help: String {
-            switch self {
-            case .connections: "open WebSocket connections"
-            case .sessions: "sessions, lingering ones included"
-            case .subscriptions: "people and conversations watched, over all connections"
-            case .topics: "different people and conversations watched"
-            case .sessionsLingering: "sessions without a connection that have not ended"
-            case .sessionsUntold: "sessions whose current state or end Redis has not stored yet"
-            case .live: "shards that are live"
-            case .redisPending: "commands without a reply from Redis"
-            case .redisPendingBytes: "bytes of these commands"
-            case .interests: "subscribed channels of users and conversations (redis.interests)"
-            case .interestsPending: "such channels whose subscription or unsubscription Redis has not confirmed yet"
-            case .outboxBytes: "pending bytes for connections that do not accept them"
-            case .inboxBytes: "bytes of incomplete requests and messages"
-            case .handshakes: "connections without a WebSocket: handshakes in progress, and HTTP"
-            case .uploads: "uploads in progress"
-            case .downloads: "files of more than 64 KiB that are being sent"
-            case .diskFree: "bytes free on the disk of the data directory"
-            case .diskReserve: "bytes of these that are reserved; with fewer all uploads are refused"
-            case .logEntries: "log entries in memory"
-            case .logBytes: "bytes of these entries"
-            case .intentsPending: "unfinished changes that span partitions, of all servers, at the last sweep"
-            case .intentsWaiting: "changes that span many partitions and wait to continue"
-            case .catchUpsPending: "connections that wait for log entries no longer in memory"
-            case .longAnswersWaiting: "requests for lists and pages that wait for an earlier one of their user"
-            }
-        }
+    enum Gauge: String, CaseIterable, CoreMetric {
+        case connections = "connections: open WebSocket connections"
+        case sessions = "sessions: sessions, lingering ones included"
+        case subscriptions = "subscriptions: people and conversations watched, over all connections"
+        case topics = "topics: different people and conversations watched"
+        case sessionsLingering = "sessions_lingering: sessions without a connection that have not ended"
+        case sessionsUntold = "sessions_untold: sessions whose current state or end Redis has not stored yet"
+        case live = "live: shards that are live"
+        case redisPending = "redis_commands_pending: commands without a reply from Redis"
+        case redisPendingBytes = "redis_commands_pending_bytes: bytes of these commands"
+        case interests = "interests: subscribed channels of users and conversations (redis.interests)"
+        case interestsPending =
+            "interests_pending: such channels whose subscription or unsubscription Redis has not confirmed yet"
+        case outboxBytes = "outbox_bytes: pending bytes for connections that do not accept them"
+        case inboxBytes = "inbox_bytes: bytes of incomplete requests and messages"
+        case handshakes = "handshakes: connections without a WebSocket: handshakes in progress, and HTTP"
+        case uploads = "http_uploads: uploads in progress"
+        case downloads = "http_downloads: files of more than 64 KiB that are being sent"
+        case diskFree = "disk_free_bytes: bytes free on the disk of the data directory"
+        case diskReserve = "disk_reserve_bytes: bytes of these that are reserved; with fewer all uploads are refused"
+        case logEntries = "log_entries: log entries in memory"
+        case logBytes = "log_bytes: bytes of these entries"
+        case catchUpsPending = "log_catch_ups_pending: connections that wait for log entries no longer in memory"
+        case intentsPending =
+            "intents_pending: unfinished changes that span partitions, of all servers, at the last sweep"
+        case longAnswersWaiting =
+            "long_answers_waiting: requests for lists and pages that wait for an earlier one of their user"
+        case intentsWaiting = "intents_waiting: changes that span many partitions and wait to continue"
     }
 
-    enum Histogram: String, CaseIterable {
-        case batchSize = "batch_events"
-        case changeToWrite = "change_to_write_seconds"
-        case redisRoundTrip = "redis_round_trip_seconds"
-        case loopTurn = "loop_turn_seconds"
+    enum Histogram: String, CaseIterable, CoreMetric {
+        case batchSize = "batch_events: events in one flush of a connection"
+        case changeToWrite =
+            "change_to_write_seconds: from a change in Redis to the write of its event, by Redis' clock"
+        case redisRoundTrip = "redis_round_trip_seconds: from the write of a command to its reply"
+        case loopTurn = "loop_turn_seconds: the longest turn of the loop between two samples, at most 250 ms apart"
 
         /// Durations in ms or µs are reported in seconds, Prometheus' unit of time: the number of fractional digits that this
         /// takes.
         var places: Int {
             self == .batchSize ? 0 : self == .changeToWrite ? 3 : 6
-        }
-
-        var help: String {
-            switch self {
-            case .batchSize: "events in one flush of a connection"
-            case .changeToWrite: "from a change in Redis to the write of its event, by Redis' clock"
-            case .redisRoundTrip: "from the write of a command to its reply"
-            case .loopTurn: "the longest turn of the loop between two samples, at most 250 ms apart"
-            }
         }
     }
 
@@ -196,8 +140,8 @@ package struct MetricsSnapshot: Sendable {
             "errors_total", "closes_total", "limit_met_total", "build_info", "redis_clock_offset_seconds",
             "tls_certificate_expiry_timestamp_seconds",
         ]
-        return Counter(rawValue: name) != nil || Gauge(rawValue: name) != nil || others.contains(name)
-            || Histogram.allCases.contains { name.hasPrefix($0.rawValue) } || name.hasPrefix("workers_")
+        return (Counter.allCases.map(\.name) + Gauge.allCases.map(\.name) + others).contains(name)
+            || Histogram.allCases.contains { name.hasPrefix($0.name) } || name.hasPrefix("workers_")
     }
 
     /// The text format of Prometheus, version 0.0.4.
@@ -208,12 +152,12 @@ package struct MetricsSnapshot: Sendable {
             lines.append("# TYPE presence_\(name) \(type)")
         }
         for gauge in Gauge.allCases {
-            head(gauge.rawValue, "gauge", gauge.help)
-            lines.append("presence_\(gauge.rawValue) \(gauges[gauge] ?? 0)")
+            head(gauge.name, "gauge", gauge.help)
+            lines.append("presence_\(gauge.name) \(gauges[gauge] ?? 0)")
         }
         for counter in Counter.allCases {
-            head(counter.rawValue, "counter", counter.help)
-            lines.append("presence_\(counter.rawValue) \(counters[counter] ?? 0)")
+            head(counter.name, "counter", counter.help)
+            lines.append("presence_\(counter.name) \(counters[counter] ?? 0)")
         }
         for metric in features {
             head(metric.name, metric.type, metric.help)
@@ -245,22 +189,30 @@ package struct MetricsSnapshot: Sendable {
         }
         for histogram in Histogram.allCases {
             guard let values = histograms[histogram] else { continue }
-            head(histogram.rawValue, "histogram", histogram.help)
+            head(histogram.name, "histogram", histogram.help)
             var total = 0
             for (bound, count) in zip(values.bounds, values.counts) {
                 total += count
                 let edge = Self.decimal(bound, histogram.places)
-                lines.append("presence_\(histogram.rawValue)_bucket{le=\"\(edge)\"} \(total)")
+                lines.append("presence_\(histogram.name)_bucket{le=\"\(edge)\"} \(total)")
             }
-            lines.append("presence_\(histogram.rawValue)_bucket{le=\"+Inf\"} \(values.count)")
-            lines.append("presence_\(histogram.rawValue)_sum \(Self.decimal(values.sum, histogram.places))")
-            lines.append("presence_\(histogram.rawValue)_count \(values.count)")
+            lines.append("presence_\(histogram.name)_bucket{le=\"+Inf\"} \(values.count)")
+            lines.append("presence_\(histogram.name)_sum \(Self.decimal(values.sum, histogram.places))")
+            lines.append("presence_\(histogram.name)_count \(values.count)")
         }
         lines += workerLines
         head("build_info", "gauge", "1; the label is the server's version")
         lines.append("presence_build_info{version=\"\(ServerVersion.current)\"} 1")
         return lines.joined(separator: "\n") + "\n"
     }
+}
+
+/// A metric of the core: "NAME: HELP".
+protocol CoreMetric: RawRepresentable<String> {}
+
+extension CoreMetric {
+    var name: String { String(rawValue.prefix { $0 != ":" }) }
+    var help: String { String(rawValue.dropFirst(name.count + 2)) }
 }
 
 extension ShardLogic {

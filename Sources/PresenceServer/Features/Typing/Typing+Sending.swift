@@ -55,14 +55,21 @@ extension Typing {
             talks.isBlocked(session.user.id, in: conversation) { [self] result in
                 if case .failure(let failure) = result { return done(.failure(failure)) }
                 if case .success(true) = result { return done(nil) }
-                // Meanwhile the session may have ended, or its user become invisible.
-                guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
-                store(true, in: conversation, by: session.user.id, session.id) { [self] result in
-                    // Redis counts from its receipt of the command, which may be much later than the request.
-                    typingSessions[session.number]?[conversation]? = shard.clock.now
-                    done(result)
-                }
+                begin(in: conversation, by: session, done: done)
             }
+        }
+    }
+
+    private func begin(
+        in conversation: ConversationID, by session: Session,
+        done: @escaping (Result<RedisValue, RedisFailure>?) -> Void
+    ) {
+        // Meanwhile the session may have ended, or its user become invisible.
+        guard typingSessions[session.number]?[conversation] != nil else { return done(nil) }
+        store(true, in: conversation, by: session.user.id, session.id) { [self] result in
+            // Redis counts from its receipt of the command, which may be much later than the request.
+            typingSessions[session.number]?[conversation]? = shard.clock.now
+            done(result)
         }
     }
 

@@ -10,17 +10,16 @@ extension Watching {
         let profile: [UInt8]
     }
 
-    /// Both registers of some users as a viewer may see them, as objects, without a subscription; `nil` if they cannot
-    /// be read now. A `nil` viewer is a backend, which sees everything.
-    private func read(_ users: [UserID], for viewer: UserID?, done: @escaping ([ReadPerson]?) -> Void) {
+    /// Both registers of some users as a viewer may see them, as objects, without a subscription. A `nil` viewer is a
+    /// backend, which sees everything.
+    private func read(_ users: [UserID], for viewer: UserID?) async throws(Refusal) -> [ReadPerson] {
         let people = users.map { shard.watchers.hold(person: $0) }
         // The viewer's own policy counts too.
-        let own = viewer.map { [shard.watchers.hold(person: $0)] } ?? []
-        shard.loader.load(people + own, viewer: viewer) { [self] outcome in
-            defer { (people + own).forEach(shard.watchers.release) }
-            guard outcome == .loaded else { return done(nil) }
-            done(people.map { shown($0, to: viewer) })
-        }
+        let all = people + (viewer.map { [shard.watchers.hold(person: $0)] } ?? [])
+        defer { all.forEach(shard.watchers.release) }
+        let outcome = await shard.tasks.wait { shard.loader.load(all, viewer: viewer, done: $0) }
+        guard outcome == .loaded else { throw .notHeld }
+        return people.map { shown($0, to: viewer) }
     }
 
     /// The parts of a user that a viewer may see.
@@ -36,33 +35,25 @@ extension Watching {
     // MARK: HTTP
 
     func registerRoutes(in registry: inout Registry) {
-        registry.route("GET", "/v1/users/{id}", for: .users, scope: .usersRead) { [unowned self] call in
-            read(call.ids, call) { $0[0].json }
-        }
-        registry.route("POST", "/v1/users/get", for: .users, scope: .usersRead) {
-            [unowned self] (call) throws(DecodingFailure) in
-            let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
-            // One token was taken for the request; the user's next request pays for the ids of this one.
-            let more = RequestPrice.ids(users.count) - 1
-            if let viewer = call.viewer { shard.userRates.consume(more, by: viewer, at: shard.clock.now) }
-            read(users, call) { people in
-                Array(#"{"users":["#.utf8) + people.map(\.json).joined(separator: [0x2C]) + Array("]}".utf8)
-            }
-        }
+        registry.route(
+            "GET", "/v1/users/{id}", for: .users, scope: .usersRead,
+            answer: { [unowned self] call in .json(200, try await read(call.ids, for: call.viewer)[0].json) })
+        registry.route(
+            "POST", "/v1/users/get", for: .users, scope: .usersRead,
+            answer: { [unowned self] call in
+                let users = try RequestBody.users(call.body, limit: shard.configuration.limits.subscribeBatch)
+                // One token was taken for the request; the user's next request pays for the ids of this one.
+                let more = RequestPrice.ids(users.count) - 1
+                if let viewer = call.viewer { shard.userRates.consume(more, by: viewer, at: shard.clock.now) }
+                let people = try await read(users, for: call.viewer).map(\.json).joined(separator: [0x2C])
+                return .json(200, Array(#"{"users":["#.utf8) + people + Array("]}".utf8))
+            })
     }
+}
 
-    private func read(_ users: [UserID], _ call: HTTPCall, _ json: @escaping ([ReadPerson]) -> [UInt8]) {
-        read(users, for: call.viewer) { people in
-            guard let people else {
-                return call.refuse(
-                    503,
-                    .init(
-                        code: .unavailable, message: "the store is out of reach, and not all of these are held here",
-                        retryAfter: 1_000))
-            }
-            call.respond(.json(200, json(people)))
-        }
-    }
+extension Refusal {
+    static let notHeld = Refusal(
+        .unavailable, "the store is out of reach, and not all of these are held here", retryAfter: 1_000)
 }
 
 extension Watching.ReadPerson {

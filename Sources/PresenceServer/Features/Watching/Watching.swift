@@ -188,11 +188,7 @@ final class Watching: Feature {
             shard.metrics.met(.subscriptions)
             return tooManySubscriptions
         }
-        if gathered.obstacles.contains(.unreachable) {
-            return .init(
-                code: .unavailable, message: "the store is out of reach, and not all of these are held here",
-                retryAfter: 1_000)
-        }
+        if gathered.obstacles.contains(.unreachable) { return Refusal.notHeld.message }
         if gathered.obstacles.contains(.damaged) {
             return .init(code: .internal, message: "the server could not read all of these")
         }
@@ -229,11 +225,7 @@ final class Watching: Feature {
                 defer { people.forEach(shard.watchers.release) }
                 guard !connection.isClosed, let session = connection.session else { return }
                 guard outcome == .loaded else {
-                    return shard.replies.error(
-                        .init(
-                            id: id, code: .unavailable,
-                            message: "the store is out of reach, and not all of these are held here",
-                            retryAfter: 1_000), to: connection)
+                    return shard.replies.error(Refusal.notHeld.message.with(id: id), to: connection)
                 }
                 var answer = SnapshotReply(
                     .users, id: id, limit: shard.configuration.limits.maxServerMessageBytes, people: people.count)
