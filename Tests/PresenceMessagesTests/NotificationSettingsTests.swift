@@ -94,8 +94,7 @@ import Testing
         #expect(stored("preview", of: "bob") as? Bool == true)
     }
 
-    @Test func `of two changes that a process has left when it died, the newer is sent and both are removed`() async throws
-    {
+    @Test func `of two changes that a dead process has left, the newer is sent and both go`() async throws {
         let writes = StoredWrites()
         for settings in [NotificationSettings(direct: .off), NotificationSettings(groups: .off)] {
             try await writes.append(Kept(owner: "ana", settings).write)
