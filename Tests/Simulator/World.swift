@@ -29,6 +29,8 @@ final class World {
     /// Tokens have signatures that are verified off the loop.
     var signaturesTakeTime = false
     private var agenda = Agenda()
+    /// The number of actions that have run.
+    private var actions = 0
     /// The features of each shard.
     let features: [any Feature.Type]
 
@@ -100,16 +102,23 @@ final class World {
         let end = now + duration
         while let (time, action) = agenda.next(until: end) {
             now = max(now, time)
+            actions += 1
             action()
             if let failure = redis.failure { throw failure }
         }
         now = end
     }
 
-    /// Lets time pass until a condition holds.
+    /// Lets time pass until a condition holds. The condition is about what actions change: it is checked after each ms in which
+    /// one ran, and now and then besides.
     func run(until what: String, within patience: Milliseconds = 60_000, _ isSo: () -> Bool) throws {
         let end = now + patience
-        while !isSo() {
+        var checked = -1
+        while true {
+            if checked != actions || (end - now).isMultiple(of: 100) {
+                checked = actions
+                if isSo() { return }
+            }
             guard now < end else { throw Impatience(what: what) }
             try run(for: 1)
         }

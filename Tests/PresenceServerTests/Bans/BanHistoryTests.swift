@@ -32,15 +32,18 @@ import Testing
             faults: ["open of", "stays connected", "is banned: true"]),
         ScriptMistake(
             name: "a ban leaves the sessions that there are", at: "ban-ends-sessions",
-            faults: ["status of", "sessions"]),
+            faults: ["status of", "sessions"], seed: 3),
         ScriptMistake(
             name: "a ban never ends", at: "ban-ends",
             becomes: "    if limit then return { 'BANNED', limit, reason } end",
             faults: ["who is not banned, is refused"]),
-        ScriptMistake(name: "an ended ban stays", at: "unban-ends", faults: ["open of", "is banned: false"]),
-        ScriptMistake(name: "a user who is banned in a group writes there", at: "banned-writes", faults: ["send of"]),
         ScriptMistake(
-            name: "a user who is banned in a group edits there", at: "banned-edits", faults: ["edit-message of"]),
+            name: "an ended ban stays", at: "unban-ends", faults: ["open of", "is banned: false"], seed: 2),
+        ScriptMistake(
+            name: "a user who is banned in a group writes there", at: "banned-writes", faults: ["send of"], seed: 4),
+        ScriptMistake(
+            name: "a user who is banned in a group edits there", at: "banned-edits", faults: ["edit-message of"],
+            seed: 39),
         ScriptMistake(name: "a user who is banned in a group types there", at: "banned-types", faults: ["typing of"]),
         ScriptMistake(
             name: "a user who is banned in a group marks there", at: "banned-marks", becomes: "    local ban = nil",

@@ -21,17 +21,20 @@ import Testing
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
         async throws
     {
-        let fault = try await DrawnHistories<ContactHistory>.find(mistake, in: ContactHistory.scripts, count: Self.most)
+        // The rarest ones show in one of some forty histories, which differ from run to run.
+        let fault = try await DrawnHistories<ContactHistory>.find(
+            mistake, in: ContactHistory.scripts, count: 8 * Self.most)
         #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
     }
 
     static let mistakes: [ScriptMistake] = [
-        ScriptMistake(name: "a blocked user's request is shown", at: "blocked-asks", faults: ["blocks"], seed: 6),
+        ScriptMistake(name: "a blocked user's request is shown", at: "blocked-asks", faults: ["blocks"], seed: 9),
         ScriptMistake(
             name: "a block leaves the request that there is", at: "block-ends-asking", faults: ["who still asks"],
-            seed: 10),
+            seed: 18),
         ScriptMistake(
-            name: "a withdrawn request stays", at: "withdrawn-stays", faults: ["who does not ask", "who is gone"]),
+            name: "a withdrawn request stays", at: "withdrawn-stays", faults: ["who does not ask", "who is gone"],
+            seed: 26),
         ScriptMistake(name: "a hidden user is asked", at: "hidden-is-asked", faults: ["hides from"], seed: 4),
         ScriptMistake(name: "a refused user asks again", at: "refused-asks-again", faults: ["has refused"], seed: 7),
         ScriptMistake(
@@ -39,7 +42,7 @@ import Testing
             faults: ["lists the other", "are no contacts"], seed: 3),
         ScriptMistake(
             name: "a deleted user still asks", at: "deleted-ask",
-            faults: ["who is gone", "keeps requests", "does not ask"]),
+            faults: ["who is gone", "keeps requests", "does not ask"], seed: 29),
         ScriptMistake(
             name: "a stranger's conversation is no request", at: "strangers-ask", becomes: "    and false",
             faults: ["is no request to"]),

@@ -74,7 +74,7 @@ import Testing
                 id: "e\(place)", entry: "1-\(place + 1)", at: world.redisNow + Int64(place),
                 subject: message.subject, body: message.body)
         }
-        func handed() -> [String] { webhooks.log.calls.compactMap { PushMessage($0.body)?.user } }
+        func handed() -> [String] { webhooks.log.pushes.map(\.user) }
         try queue.add(events, newest: "1-\(events.count)", of: 5, in: world)
         try world.run(until: "zoe's push is handed over", within: 1_000) { handed() == ["zoe"] }
         // An operator learns of it, and not for each user.

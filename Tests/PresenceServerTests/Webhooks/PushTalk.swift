@@ -99,7 +99,7 @@ final class PushTalk {
 
     var pushes: [QueuedEvent] { webhooks.calls("push.due", of: "bob") }
     /// The pushes handed to APNs.
-    var handed: [PushMessage] { webhooks.log.calls.compactMap { PushMessage($0.body) } }
+    var handed: [PushMessage] { webhooks.log.pushes }
 
     /// - Parameter token: Bob's token, in the form for simulated shards.
     func register(_ device: String, by token: String = "bob") throws {

@@ -16,12 +16,29 @@ final class WebhookWorld {
     /// Written by jobs, which the simulation runs one at a time on its own thread.
     final class Log: @unchecked Sendable {
         // @unchecked: everything runs on the test's thread.
-        var calls: [QueuedEvent] = []
+        private(set) var calls: [QueuedEvent] = []
+        /// Of the calls, those to push services.
+        private(set) var pushes: [PushMessage] = []
         var answer: (QueuedEvent) -> DeliveryOutcome? = { _ in .taken }
+        /// By type of event: tests ask again and again while they wait.
+        private var found: [String: (searched: Int, calls: [QueuedEvent])] = [:]
 
         func receive(_ event: QueuedEvent) -> DeliveryOutcome? {
             calls.append(event)
+            if let push = PushMessage(event.body) { pushes.append(push) }
             return answer(event)
+        }
+
+        func forget() { (calls, pushes, found) = ([], [], [:]) }
+
+        func calls(_ type: String) -> [QueuedEvent] {
+            var known = found[type] ?? (0, [])
+            known.calls += calls[known.searched...].filter {
+                String(decoding: $0.body, as: UTF8.self).contains("\"type\":\"\(type)\"")
+            }
+            known.searched = calls.count
+            found[type] = known
+            return known.calls
         }
     }
 
@@ -65,10 +82,7 @@ final class WebhookWorld {
     }
 
     func calls(_ type: String, of user: String? = nil) -> [QueuedEvent] {
-        log.calls.filter { call in
-            String(decoding: call.body, as: UTF8.self).contains("\"type\":\"\(type)\"")
-                && (user ?? call.subject) == call.subject
-        }
+        log.calls(type).filter { (user ?? $0.subject) == $0.subject }
     }
 }
 
@@ -114,7 +128,7 @@ final class WebhookWorld {
         _ = try (0..<20).map { try SimulatedClient("q\($0)", in: world).connect(to: world.shards[0]) }
         try world.run(for: 5_000)
         webhooks.log.answer = { _ in .taken }
-        webhooks.log.calls = []
+        webhooks.log.forget()
         try world.run(for: 3_600_000)
         #expect(webhooks.log.calls.count == 100)
     }
