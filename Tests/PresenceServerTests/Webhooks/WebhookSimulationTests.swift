@@ -17,7 +17,7 @@ final class WebhookWorld {
     final class Log: @unchecked Sendable {
         // @unchecked: everything runs on the test's thread.
         private(set) var calls: [QueuedEvent] = []
-        /// Of the calls, those to push services.
+        /// The calls to push services.
         private(set) var pushes: [PushMessage] = []
         var answer: (QueuedEvent) -> DeliveryOutcome? = { _ in .taken }
         /// By type of event: tests ask again and again while they wait.
