@@ -19,7 +19,8 @@ final class GuestSweep {
 
     init(_ accounts: Accounts, in registry: inout Registry) {
         self.accounts = accounts
-        next = Int.random(in: 0..<accounts.shard.configuration.partitions)
+        var random = accounts.shard.random
+        next = Int.random(in: 0..<accounts.shard.configuration.partitions, using: &random)
         deadline = registry.deadline { [unowned self] _ in sweepNext() }
     }
 

@@ -45,7 +45,8 @@ final class MailQueue {
         self.shard = shard
         let sender = MailSender(shard.configuration)
         send = { [unowned shard] in await sender.send($0, on: shard) }
-        next = Int.random(in: 0..<shard.configuration.partitions)
+        var random = shard.random
+        next = Int.random(in: 0..<shard.configuration.partitions, using: &random)
     }
 
     func register(in registry: inout Registry) {
