@@ -106,7 +106,7 @@ def answer(connection, method, path, headers, body):
     def say(text):
         connection.sendall(text.encode() if isinstance(text, str) else text)
 
-    if path == "/echo":
+    if path.split("?")[0] == "/echo":
         text = json.dumps({"method": method, "headers": headers, "body": body.hex()}).encode()
         say(f"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Twice: one\r\nX-Twice:  two \r\n"
             f"Content-Length: {len(text)}\r\n\r\n")
