@@ -118,6 +118,37 @@ import Testing
         #expect(try await servers.count("arrived POST /once") == 5)
     }
 
+    @Test func `calls that wait for a connection get their own answers, one after the other`() async throws {
+        let servers = try await Servers()
+        let client = try Kept(servers, "/echo", opensOnce: true)
+        let calls = (0..<20).map { number in Task { try await client.post("", "call \(number)").get() } }
+        for (number, call) in calls.enumerated() {
+            let echo = try JSONDecoder().decode(Echo.self, from: Data(try await call.value.body))
+            #expect(echo.body == "call \(number)".utf8.map { String(format: "%02x", $0) }.joined())
+        }
+        #expect(try await servers.connections == 1)
+    }
+
+    @Test func `an answer without a call is not that of the next one`() async throws {
+        let servers = try await Servers()
+        let client = try Kept(servers, "/late")
+        for number in 1...3 {
+            #expect(try await client.post().get().status == 200)
+            await servers.heard("late", number)
+        }
+        #expect(try await servers.connections == 3)
+    }
+
+    @Test func `loops have no more connections together than places`() async throws {
+        let servers = try await Servers()
+        let places = CallPlaces(1, mostWaiting: 4)
+        let clients = try (0..<2).map { _ in try Kept(servers, "/echo", places: places) }
+        for number in 0..<6 { #expect(try await clients[number % 2].post().get().status == 200) }
+        // Each connection ended the one before.
+        #expect(try await servers.connections == 6)
+        await servers.heard("ended", 5)
+    }
+
     @Test func `a client that stops ends its calls`() async throws {
         let servers = try await Servers()
         let client = try Kept(servers, "/never")
@@ -139,24 +170,32 @@ private final class Kept: Sendable {
     convenience init(
         _ servers: Servers, _ path: String, _ server: String = "http",
         places: CallPlaces = CallPlaces(32, mostWaiting: 128),
-        patience: Int64 = 15_000, mostBytes: Int = 1_000_000
+        patience: Int64 = 15_000, mostBytes: Int = 1_000_000, opensOnce: Bool = false
     ) throws {
         let host = server == "https" ? "localhost" : "127.0.0.1"
         try self.init(
-            servers.url(path, server, host: host), servers, places: places, patience: patience, mostBytes: mostBytes)
+            servers.url(path, server, host: host), servers, places: places, patience: patience, mostBytes: mostBytes,
+            opensOnce: opensOnce)
     }
 
     init(
         _ url: String, _ servers: Servers, places: CallPlaces = CallPlaces(32, mostWaiting: 128),
         patience: Int64 = 15_000,
-        mostBytes: Int = 1_000_000, authority: String = "authority.pem"
+        mostBytes: Int = 1_000_000, authority: String = "authority.pem",
+        opensOnce: Bool = false
     ) throws {
         let loop = try EventLoop(name: "calls")
+        let opened = Locked(0)
         client = try KeptClient(
             loop, url: url, userAgent: "test/1", tls: OutgoingTLS(authorities: servers.file(authority)),
             places: places, patience: patience, mostBytes: mostBytes
         ) { open, done in
             let done = Done(call: done)
+            let isFirst = opened.withLock { opened in
+                defer { opened += 1 }
+                return opened == 0
+            }
+            guard isFirst || !opensOnce else { return }
             QuietThread(name: "open") {
                 let opening = open()
                 loop.execute { done.call(opening) }

@@ -83,7 +83,7 @@ def speak_http(connection):
     for number in itertools.count():
         line = stream.readline().decode()
         if not line:
-            return
+            return tell("ended")
         method, path, _ = line.split(" ")
         headers = []
         while (line := stream.readline().decode().rstrip("\r\n")):
@@ -119,6 +119,12 @@ def answer(connection, method, path, headers, body):
         return True
     if path.startswith("/mark/"):
         say("HTTP/1.1 204 Marked\r\nContent-Length: 0\r\n\r\n")
+        return True
+    if path == "/late":
+        say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")
+        time.sleep(0.05)
+        say("HTTP/1.1 408 Request Timeout\r\n")
+        tell("late")
         return True
     if path == "/once":
         say("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n")

@@ -1,7 +1,7 @@
 import EventLoops
 import NumberedQueues
 
-/// The calls that several loops may make at once, and the order in which further calls wait.
+/// The calls that several loops may make at once, and the order in which further calls wait. It counts their connections, too.
 ///
 /// Any thread may use it.
 public final class CallPlaces: Sendable {
@@ -14,13 +14,16 @@ public final class CallPlaces: Sendable {
     private struct State {
         var free: Int
         var waiting = NumberedQueue<@Sendable () -> Void>()
+        var connections = 0
+        var sheds: [@Sendable () -> Void] = []
     }
 
+    private let most: Int
     private let mostWaiting: Int
     private let state: Locked<State>
 
     public init(_ most: Int, mostWaiting: Int) {
-        self.mostWaiting = mostWaiting
+        (self.most, self.mostWaiting) = (most, mostWaiting)
         state = Locked(State(free: most))
     }
 
@@ -49,4 +52,22 @@ public final class CallPlaces: Sendable {
         }
         next?()
     }
+
+    // MARK: Connections
+
+    /// - Parameter shed: Called when a loop has opened a connection, and there are more than places: the others close those that
+    ///   they do not use.
+    func onTooManyConnections(_ shed: @escaping @Sendable () -> Void) { state.withLock { $0.sheds.append(shed) } }
+
+    func opened() {
+        let sheds = state.withLock { state in
+            state.connections += 1
+            return state.connections > most ? state.sheds : []
+        }
+        for shed in sheds { shed() }
+    }
+
+    func closed() { state.withLock { $0.connections -= 1 } }
+
+    var haveTooManyConnections: Bool { state.withLock { $0.connections > most } }
 }

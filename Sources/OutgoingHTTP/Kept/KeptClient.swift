@@ -5,11 +5,11 @@ public import EventLoops
 /// For calls on whose answer a user waits. All of a call happens on the loop, except that a connection is opened elsewhere,
 /// which may block. It guarantees that
 /// - loops that share `places` make no more calls at once than there are places; further calls wait for one, as long as for an
-///   answer, and fail as `overloaded`;
+///   answer, and fail as `overloaded`. Connections are as many, but for moments in which one replaces another;
 /// - each call ends once, at the latest a twentieth of the time limit after its end;
 /// - while the server cannot be reached, one attempt to connect runs at a time, and 100 ms pass between two. Eight calls wait
 ///   for the next one; further calls fail at once;
-/// - a call is repeated only if a connection that had been used before ends before any byte of the answer.
+/// - a call is made again only if a connection that was not new ends before any byte of the answer.
 ///
 /// Confined to the loop's thread.
 // @unchecked: as above.
@@ -51,7 +51,7 @@ public final class KeptClient: @unchecked Sendable {
     /// For all answers.
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
 
-    private static let mostOpening = 2
+    private static let mostOpening = 8
     private static let pauseOfAttempts: Int64 = 100
     private static let mostHopeful = 8
     /// For how long an unused connection stays.
@@ -74,6 +74,9 @@ public final class KeptClient: @unchecked Sendable {
         (self.loop, self.places, self.patience) = (loop, places, patience)
         (self.mostBytes, self.elsewhere) = (mostBytes, elsewhere)
         timer = LoopTimer(loop) { [unowned self] in lookAtTimes() }
+        places.onTooManyConnections { [weak self] in
+            loop.execute { [weak self] in self?.shed() }
+        }
     }
 
     deinit { room.deallocate() }
@@ -125,9 +128,17 @@ public final class KeptClient: @unchecked Sendable {
 
     /// A call has a place.
     private func give(_ number: UInt64) {
-        calls[number]?.waits = .connection
         calls[number]?.end = loop.now + patience
-        if let line = idle.popLast() { return begin(number, on: line) }
+        connect(number)
+    }
+
+    /// Gives a call a connection, now or later.
+    private func connect(_ number: UInt64) {
+        calls[number]?.waits = .connection
+        while let line = idle.popLast() {
+            if line.isClean { return begin(number, on: line) }
+            line.close()
+        }
         ready.append(number)
         openIfNeeded()
     }
@@ -146,7 +157,7 @@ public final class KeptClient: @unchecked Sendable {
             ready.removeAll { $0 == number }
             places.leave()
         case .answer(let line):
-            line.forget()
+            line.forget(number)
             places.leave()
         }
         call.done(outcome)
@@ -155,9 +166,7 @@ public final class KeptClient: @unchecked Sendable {
     /// The connection of a call has ended before its answer.
     func lost(_ number: UInt64, mayRepeat: Bool) {
         guard mayRepeat, calls[number] != nil else { return end(number, .failure(.broken)) }
-        calls[number]?.waits = .connection
-        ready.append(number)
-        openIfNeeded()
+        connect(number)
     }
 
     // MARK: Connections
@@ -169,12 +178,12 @@ public final class KeptClient: @unchecked Sendable {
     private func open() {
         guard !isStopped else { return }
         opening += 1
+        places.opened()
         elsewhere({ [order] in
             Result { () throws(OutgoingFailure) in OpenedConnection(try KeptConnection(to: order)) }
-        }) { [weak self] result in
-            guard let self else { return }
+        }) { [weak self, places] result in
+            guard let self, !isStopped else { return places.closed() }
             opening -= 1
-            guard !isStopped else { return }
             switch result {
             case .success(let opened):
                 gone = nil
@@ -182,6 +191,7 @@ public final class KeptClient: @unchecked Sendable {
                 rest(KeptLine(opened.connection, self))
                 openIfNeeded()
             case .failure(let reason):
+                places.closed()
                 openAt = loop.now + Self.pauseOfAttempts
                 // Those that wait may get a connection that another call uses.
                 guard lines == 0 else { return }
@@ -193,8 +203,8 @@ public final class KeptClient: @unchecked Sendable {
 
     /// A connection has no call.
     func rest(_ line: KeptLine) {
-        line.restsSince = loop.now
         if ready.isEmpty {
+            line.restsSince = loop.now
             idle.append(line)
             setTimer()
         } else {
@@ -202,8 +212,14 @@ public final class KeptClient: @unchecked Sendable {
         }
     }
 
+    /// There are too many connections: closes those that are not used, beginning with the oldest.
+    private func shed() {
+        while places.haveTooManyConnections, let line = idle.first { line.close() }
+    }
+
     func closed(_ line: KeptLine) {
         lines -= 1
+        places.closed()
         idle.removeAll { $0 === line }
     }
 
@@ -226,7 +242,7 @@ public final class KeptClient: @unchecked Sendable {
                 end(number, .failure(.timeout))
             }
         }
-        for line in idle where line.restsSince + Self.idleTime <= now { line.close() }
+        for line in idle where (line.restsSince ?? now) + Self.idleTime <= now { line.close() }
         openIfNeeded()
         if !calls.isEmpty || !idle.isEmpty { setTimer() }
     }

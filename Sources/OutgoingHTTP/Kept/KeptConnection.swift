@@ -24,6 +24,7 @@ final class KeptConnection: @unchecked Sendable {
         var options = CurlOptions(easy)
         options.set(order, left: Int64(max(1, order.limits.connecting * 1_000)), userAgent: nil)
         options.check(ccurl_set_long(easy, CURLOPT_CONNECT_ONLY, 1))
+        options.check(ccurl_set_socket_function(easy) { ccurl_socket($2!) })
         defer { for list in options.lists { curl_slist_free_all(list) } }
         let code = options.isTaken ? curl_easy_perform(easy) : CURLE_BAD_FUNCTION_ARGUMENT
         let socket = ccurl_get_socket(easy)

@@ -14,11 +14,11 @@ final class KeptLine {
     private var sent = 0
     private var reader: AnswerReader
     private var isOpen = true
-    /// Whether it has carried an answer before.
-    private var wasUsed = false
+    /// Whether a byte of the answer has arrived.
     private var hasBegun = false
-    /// In ms of the loop.
-    var restsSince: Int64 = 0
+    /// When it had its latest answer or began to rest, in ms of the loop; `nil` before that. From then on the server may close
+    /// it at any time.
+    var restsSince: Int64?
 
     init(_ connection: KeptConnection, _ client: KeptClient) {
         (self.connection, self.client) = (connection, client)
@@ -32,9 +32,14 @@ final class KeptLine {
         sendMore()
     }
 
-    /// The call ends without an answer: the connection may still bring it, so nothing else uses it.
-    func forget() {
-        if call != nil { close() }
+    /// Whether the server has neither closed the connection nor sent anything since the last answer.
+    var isClean: Bool {
+        if case .later = connection.receive(into: client.room) { true } else { false }
+    }
+
+    /// A call ends without an answer: the connection may still bring it, so nothing else uses it.
+    func forget(_ call: UInt64) {
+        if self.call == call { close() }
     }
 
     func close() {
@@ -69,6 +74,7 @@ final class KeptLine {
             switch connection.receive(into: client.room) {
             case .later: return
             case .ended: end(reader.end)
+            case .bytes where call == nil: close()
             case .bytes(let count):
                 hasBegun = true
                 let progress = reader.read(.init(rebasing: client.room[..<count]))
@@ -79,14 +85,16 @@ final class KeptLine {
 
     /// The answer is complete or cannot be read, or the connection is closed.
     private func end(_ progress: AnswerReader.Progress) {
-        // Without a call, the server closes the connection, or sends an answer without a question.
+        // Without a call, the server has closed the connection.
         guard let call else { return close() }
         switch progress {
         case .whole:
-            self.call = nil
-            wasUsed = true
-            if reader.isKept, sent == bytes.count { client.rest(self) } else { close() }
-            client.end(call, .success(.init(status: reader.status, body: reader.body)))
+            let isKept = reader.isKept && sent == bytes.count
+            let answer = KeptClient.Answer(status: reader.status, body: reader.body)
+            (self.call, bytes, reader) = (nil, [], AnswerReader(most: client.mostBytes))
+            restsSince = client.loop.now
+            client.end(call, .success(answer))
+            if isKept { client.rest(self) } else { close() }
         case .tooLarge: client.end(call, .failure(.tooLarge))
         case .broken, .more: lose()
         }
@@ -94,7 +102,7 @@ final class KeptLine {
 
     private func lose() {
         guard let call else { return }
-        let mayRepeat = wasUsed && !hasBegun
+        let mayRepeat = restsSince != nil && !hasBegun
         close()
         client.lost(call, mayRepeat: mayRepeat)
     }

@@ -39,6 +39,9 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// The server stops, and can still write to Redis.
     func drain()
 
+    /// The shard stops: its loop ends soon, and Redis cannot be reached any more.
+    func stop()
+
     /// `connected` was sent to a client: first messages follow now.
     func sessionGreeted(_ session: Session)
 
@@ -63,6 +66,7 @@ package protocol Feature: AnyObject, SendableMetatype {
 
 extension Feature {
     package func drain() {}
+    package func stop() {}
     package func sessionGreeted(_ session: Session) {}
     package func activityChanged(_ session: Session) {}
     package func sessionEnded(_ session: Session) {}

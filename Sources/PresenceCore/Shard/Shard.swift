@@ -259,6 +259,7 @@ package actor Shard {
         isStopping = true
         wake?.cancel()
         server.shutdown()
+        for feature in logic.features { feature.stop() }
         endOfTurn?.cancel()
         store.close()
         resumeWaiting(.failure(StartFailure.stopped))

@@ -14,7 +14,7 @@ final class MessageHook {
     /// A text of 20 KiB may take six times as many bytes as JSON.
     private static let mostAnswerBytes = 131_072
     /// Opens connections.
-    static let connections = WorkerPlan("hook", threads: { $0[Moderation.url].isEmpty ? 0 : 2 }, queue: { _ in 1_024 })
+    static let connections = WorkerPlan("hook", threads: { $0[Moderation.url].isEmpty ? 0 : 8 }, queue: { _ in 1_024 })
 
     /// `nil` if there is none.
     init?(_ shard: ShardLogic) {

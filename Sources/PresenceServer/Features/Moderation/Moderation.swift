@@ -65,7 +65,7 @@ final class Moderation: Feature {
         shard.feature(Messages.self)?.moderation = self
     }
 
-    func drain() { hook?.stop() }
+    func stop() { hook?.stop() }
 
     /// Stores a text by `store`, after the decision about it. Only a text that would be stored now is asked about, and only by
     /// one server at a time. The verdict is kept, so that the same request has the same outcome.
