@@ -146,7 +146,7 @@ import Testing
         for number in 0..<6 { #expect(try await clients[number % 2].post().get().status == 200) }
         // Each connection ended the one before.
         #expect(try await servers.connections == 6)
-        await servers.heard("ended", 5)
+        await servers.heard("closed", 5)
     }
 
     @Test func `a client that stops ends its calls`() async throws {

@@ -83,7 +83,7 @@ def speak_http(connection):
     for number in itertools.count():
         line = stream.readline().decode()
         if not line:
-            return tell("ended")
+            return tell("closed")
         method, path, _ = line.split(" ")
         headers = []
         while (line := stream.readline().decode().rstrip("\r\n")):
