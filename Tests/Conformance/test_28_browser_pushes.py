@@ -5,10 +5,10 @@ from support.line import Line
 from support.patience import eventually
 from support.room import Room
 from support.talks import say, talk
-from test_31_push import DEVICE, due, receiver, settings  # noqa: F401 (a fixture)
+from test_31_push import DEVICE, due, settings
 
 
-async def test_a_page_is_pushed_to_until_it_is_removed(chromium, start, receiver):  # noqa: F811
+async def test_a_page_is_pushed_to_until_it_is_removed(chromium, start, receiver):
     room = Room(start(settings(receiver)))
     ana, bob = await room.come("ana"), await room.come("bob")
     id = (await talk(ana, bob))["id"]

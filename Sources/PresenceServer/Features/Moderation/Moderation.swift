@@ -55,10 +55,10 @@ final class Moderation: Feature {
     }
 
     func register(in registry: inout Registry) {
-        guard blocked != nil || !shard.configuration[Self.url].isEmpty else { return }
         asked = registry.counter("hook_asked_total", help: "messages and edits hooks.beforeMessage was asked about")
         failed = registry.counter("hook_failed_total", help: "messages and edits without a usable answer of it in time")
         registry.gauge("hook_running", help: "calls of it that have begun or wait") { [hook] in hook?.running ?? 0 }
+        guard blocked != nil || !shard.configuration[Self.url].isEmpty else { return }
         deadline = registry.deadline { [unowned self] key in
             if case .number(let number) = key { pauses.removeValue(forKey: number)?() }
         }
