@@ -32,6 +32,9 @@ ONLY_WITH_TLS = {"presence_tls_certificate_expiry_timestamp_seconds": "gauge"}
 
 NOT_ON_THE_BOARD = {
     "presence_log_entries": "presence_log_bytes says how much memory they take",
+    "presence_hook_asked_total": "few installations have a hook",
+    "presence_hook_failed_total": "the log has the reason: `hook failed`",
+    "presence_hook_running": "few installations have a hook",
     "presence_conversation_mutes": "each ends by itself; of too many the rest hear of it later",
     "presence_events_unwatched_total": "for sizing partitions, once",
     "presence_photos_swept_total": "housekeeping that needs nobody",
