@@ -241,14 +241,15 @@ extension Mutation {
             mistake: ("former-may-write", "for former in each() do end"), isSearched: false,
             shows: .flicker,
             history: SimulatedHistory(
-                seed: 1, people: 2, shards: 2, times: .short,
+                seed: 23, people: 2, shards: 2, times: .short,
                 steps: [
                     .connect(person: 0, place: 0, shard: 0, activity: 1, status: 0),
-                    .wait(2500),
-                    .holdCommands(shard: 0, ms: 2216),
+                    .wait(1181),
+                    .holdCommands(shard: 0, ms: 2240),
+                    .wait(87),
                     .connect(person: 0, place: 2, shard: 0, activity: 1, status: 0),
                     .lose(person: 0, place: 0),
-                    .wait(3971),
+                    .wait(3491),
                 ])),
     ]
 }
