@@ -46,7 +46,7 @@ import Testing
         ] as [(String, OutgoingFailure)])
     func `an answer that is none is a failure`(path: String, failure: OutgoingFailure) async throws {
         let servers = try await Servers()
-        let client = try Kept(servers, path, patience: 400, mostBytes: 1_000)
+        let client = try Kept(servers, path, patience: failure == .timeout ? 400 : 15_000, mostBytes: 1_000)
         for _ in 0..<2 {
             guard case .failure(failure) = await client.post() else {
                 Issue.record("\(path) has an answer")
