@@ -35,4 +35,5 @@ async def test_missing_messages_are_shown_as_missing_and_loaded_when_they_are_sc
         await page.until(f"{HOLE} === null")
         assert await page.value(BUBBLES) == [f"m{number}" for number in range(1, 211)]
         holes = await page.value("holes.filter((each, place) => each && each !== holes[place - 1])")
-        assert holes and set(holes) <= {"m161", "m111"}, holes
+        # The list has the newest message, which may be shown before the page that it belongs to.
+        assert holes and set(holes) <= {"m210", "m161", "m111"}, holes
