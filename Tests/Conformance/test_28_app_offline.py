@@ -69,6 +69,8 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await page.until("document.querySelectorAll('.failed').length === 1")
         await press(page, "Discard")
         await page.until(f"{BUBBLES}.join() === 'one,two,three,refused' && {STATUS}?.match(/Sent|Delivered/)")
+        # A message may be shown as sent before the device has removed it from what is unsent.
+        await page.until("await document.querySelector('presence-app').messages.unsent() === 0")
         # Signing out removes drafts.
         await fill(page, "text", "private")
         await sign_out(page)
