@@ -1,4 +1,5 @@
 import CCurl
+import Glibc
 
 /// A connection to a server, for bytes of our own: libcurl has opened it, with all its checks, and does TLS.
 ///
@@ -45,6 +46,13 @@ final class KeptConnection: @unchecked Sendable {
         case CURLE_AGAIN: 0
         default: nil
         }
+    }
+
+    /// Acknowledges what has arrived. Many servers send head and body apart, and their systems keep the body until then, for up
+    /// to 40 ms (RFC 896, RFC 1122).
+    func acknowledge() {
+        var isQuick: Int32 = 1
+        setsockopt(socket, Int32(IPPROTO_TCP), TCP_QUICKACK, &isQuick, socklen_t(MemoryLayout<Int32>.size))
     }
 
     func receive(into room: UnsafeMutableRawBufferPointer) -> Received {

@@ -72,7 +72,9 @@ final class KeptLine {
         // Until there is no more: what libcurl has read of a TLS connection makes its socket readable no more.
         while isOpen {
             switch connection.receive(into: client.room) {
-            case .later: return
+            case .later:
+                if hasBegun, call != nil { connection.acknowledge() }
+                return
             case .ended: end(reader.end)
             case .bytes where call == nil: close()
             case .bytes(let count):
