@@ -52,9 +52,11 @@ public final class KeptClient: @unchecked Sendable {
     let room = UnsafeMutableRawBufferPointer.allocate(byteCount: 16_384, alignment: 16)
 
     private static let mostOpening = 8
+    /// Between two attempts to connect to a server that cannot be reached, in ms.
     private static let pauseOfAttempts: Int64 = 100
+    /// Calls that wait for the next attempt.
     private static let mostHopeful = 8
-    /// For how long an unused connection stays.
+    /// For how long an unused connection stays, in ms.
     private static let idleTime: Int64 = 30_000
 
     /// - Parameters:

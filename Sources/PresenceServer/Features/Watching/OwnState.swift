@@ -11,7 +11,7 @@ final class OwnState {
         let version: Int64
         /// The framed message.
         let frame: [UInt8]
-        /// What a client has at its beginning. It is sent only in place of another state.
+        /// Whether clients assume this state until they get another. It is sent only in place of another one.
         var isInitial = false
     }
 
