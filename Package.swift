@@ -134,7 +134,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             // CAssets embeds them.
-            exclude: ["Scripts", "Sessions/Scripts", "Audiences/Scripts", "Intents/Scripts"],
+            exclude: ["Scripts", "Sessions/Scripts", "Visibility/Scripts", "Intents/Scripts"],
             swiftSettings: unchecked + onShards
         ),
         // The features, and the server that has them.
@@ -376,7 +376,7 @@ let pages: [String: [String]] = [
     "OutgoingHTTP": [""], "PresenceAccounts": [""], "PresenceKit": [""], "PresenceMessages": [""], "Redis": [""],
     "Simulator": [""], "WebSockets": [""], "presence-load": [""],
     "PresenceCore": [
-        "Audiences/", "FanOut/", "HTTP/", "Intents/", "Membership/", "Requests/", "Store/", "Work/",
+        "FanOut/", "HTTP/", "Intents/", "Membership/", "Requests/", "Store/", "Visibility/", "Work/",
     ],
     "PresenceServer": [
         "Delivery/", "Files/", "Features/AbuseReports/", "Features/Accounts/", "Features/Attachments/",

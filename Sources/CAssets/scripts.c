@@ -153,17 +153,17 @@ ASSET(typing)
 // ---- Visibility ----
 
 static const unsigned char visibility_bytes[] = {
-#embed "../PresenceCore/Audiences/Scripts/visibility.lua"
+#embed "../PresenceCore/Visibility/Scripts/visibility.lua"
 };
 ASSET(visibility)
 
 static const unsigned char policy_lib_bytes[] = {
-#embed "../PresenceCore/Audiences/Scripts/policy-lib.lua"
+#embed "../PresenceCore/Visibility/Scripts/policy-lib.lua"
 };
 ASSET(policy_lib)
 
 static const unsigned char asked_lib_bytes[] = {
-#embed "../PresenceCore/Audiences/Scripts/asked-lib.lua"
+#embed "../PresenceCore/Visibility/Scripts/asked-lib.lua"
 };
 ASSET(asked_lib)
 

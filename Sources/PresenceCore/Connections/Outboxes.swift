@@ -37,7 +37,7 @@ package final class Outboxes {
     private let budget: OutboxBudget
     private(set) var held = 0
     /// The number last added to the budget.
-    private var told = 0
+    private var reported = 0
 
     init(_ budget: OutboxBudget) { self.budget = budget }
 
@@ -54,8 +54,8 @@ package final class Outboxes {
     /// Updates the process' sum; returns how many bytes this shard has to drop. If the sum is too large, at least one
     /// shard has more than its share.
     func updateSum() -> Int {
-        let sum = budget.add(held - told)
-        told = held
+        let sum = budget.add(held - reported)
+        reported = held
         let room = budget.room
         guard budget.most > 0, sum > room.all else { return 0 }
         return max(0, min(sum - room.all, held - room.shard))

@@ -8,17 +8,17 @@ import PresenceProtocol
 package struct BodyMark {
     /// The placeholder, at the beginning of a value.
     private let mark: [UInt8]
-    private let told: [UInt8]
+    private let replacement: [UInt8]
 
     /// - Parameters:
     ///   - mark: No URL that clients may set begins with it.
-    ///   - told: The replacement, as plain text.
-    package init(_ mark: String, told: String) {
+    ///   - replacement: As plain text.
+    package init(_ mark: String, replacement: String) {
         // A quote within a string is escaped, so this pattern occurs only between a member's name and its value.
         self.mark = Array((#"":""# + mark).utf8)
         var encoded: [UInt8] = []
-        JSONWriter.string(told, to: &encoded)
-        self.told = Array(#"":"#.utf8) + encoded.dropLast()
+        JSONWriter.string(replacement, to: &encoded)
+        self.replacement = Array(#"":"#.utf8) + encoded.dropLast()
     }
 
     /// A body for clients; `nil` if it needs no change.
@@ -30,7 +30,7 @@ package struct BodyMark {
                 continue
             }
             filled += body[from..<at]
-            filled += told
+            filled += replacement
             at += mark.count
             from = at
         }
@@ -51,7 +51,7 @@ extension ShardLogic {
     /// The event of a register whose body came from Redis.
     func frame(_ kind: RegisterKind, of user: UserID, _ event: StoreEvent) -> Register {
         func frame(_ body: UnsafeRawBufferPointer) -> Register {
-            RegisterFrame.event(kind, user: user, version: event.version, body: body, at: event.at)
+            RegisterEncoder.event(kind, user: user, version: event.version, body: body, at: event.at)
         }
         guard kind == .profile, let filled = bodyMark?.filling(event.rest) else { return frame(event.rest) }
         return filled.withUnsafeBytes { frame($0) }

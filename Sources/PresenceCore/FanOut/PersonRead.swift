@@ -21,7 +21,7 @@ struct PersonRead {
                 return (kind, 0, [])
             }
             guard let version = fields[index].int, let body = fields[index + 1].bytes,
-                body.withUnsafeBytes({ RegisterFrame.isBody($0) })
+                body.withUnsafeBytes({ RegisterEncoder.isBody($0) })
             else {
                 damaged.append(kind)
                 return (kind, 0, [])

@@ -26,7 +26,7 @@ package final class Topic {
     /// For a person: the topics of watchers who see only a part (`Watchers+Audiences.swift`), while there are any.
     package var limited: Topic?
     package var hidden: Topic?
-    /// The round of `Policies` in which this person's policy was last read from Redis.
+    /// The round of `VisibilityPolicies` in which this person's policy was last read from Redis.
     var policyRound = 0
     /// The topic of resting watches (`Watchers+Pausing.swift`), while there are any.
     package var paused: Topic?

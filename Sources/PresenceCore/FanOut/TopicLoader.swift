@@ -100,7 +100,7 @@ package final class TopicLoader {
             recordDamage(in: read, of: topic)
             for (kind, version, body) in read.registers where version > topic.version(of: kind) {
                 shard.watchers.set(
-                    RegisterFrame.object(version: version, body: body), kind.mark, on: topic, announced: false)
+                    RegisterEncoder.object(version: version, body: body), kind.mark, on: topic, announced: false)
             }
             shard.link.sawVersions(read.versions, of: topic.subject)
             topic.policyRound = round
@@ -242,13 +242,13 @@ package final class TopicLoader {
             let unchanged = held == (kind == .presence ? before.0 : before.1)
             if version > held {
                 let register = body.withUnsafeBytes {
-                    RegisterFrame.event(
+                    RegisterEncoder.event(
                         kind, user: topic.subject, version: version, body: $0, at: shard.clock.redisNow)
                 }
                 shard.policies.announce(register, kind, on: topic, at: shard.clock.redisNow)
             } else if version < held, unchanged {
                 if version == 0 {
-                    let register = RegisterFrame.unknown(kind, user: topic.subject, at: shard.clock.redisNow)
+                    let register = RegisterEncoder.unknown(kind, user: topic.subject, at: shard.clock.redisNow)
                     shard.policies.announce(register, kind, on: topic, at: shard.clock.redisNow)
                 } else {
                     isBehind = true

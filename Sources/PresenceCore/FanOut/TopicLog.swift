@@ -34,7 +34,7 @@ package final class TopicLog {
     /// Its index in `LogMemory`; `nil` while the ring is empty.
     var place: Int?
     /// Whether it is in the list of logs to trim when the turn ends.
-    var isNoted = false
+    var isGrowing = false
 
     /// A second of a busy topic, and more than a page that a feature reads at once.
     static let mostEntries = 256
@@ -161,7 +161,7 @@ final class LogMemory {
     /// Logs with entries, dense.
     private var logs: [TopicLog] = []
     /// To be trimmed when the turn ends.
-    private var noted: [TopicLog] = []
+    private var growing: [TopicLog] = []
     /// The next log to be trimmed when the bound is exceeded.
     private var hand = 0
     private(set) var entries = 0
@@ -175,9 +175,9 @@ final class LogMemory {
             log.place = logs.count
             logs.append(log)
         }
-        if !log.isNoted {
-            log.isNoted = true
-            noted.append(log)
+        if !log.isGrowing {
+            log.isGrowing = true
+            growing.append(log)
         }
         entries += 1
         self.bytes += bytes
@@ -198,11 +198,11 @@ final class LogMemory {
     /// The turn is over, so its entries are no longer needed in memory. One log after the other drops half of its
     /// entries until the bound is met; each step frees something.
     func trim() {
-        for log in noted {
-            log.isNoted = false
+        for log in growing {
+            log.isGrowing = false
             log.trim()
         }
-        noted.removeAll(keepingCapacity: noted.capacity <= 4_096)
+        growing.removeAll(keepingCapacity: growing.capacity <= 4_096)
         while bytes > most, !logs.isEmpty {
             if hand >= logs.count { hand = 0 }
             logs[hand].dropHalf()

@@ -83,3 +83,17 @@ package struct HTTPCall {
         respond(Refusal(.rateLimited, message, retryAfter: wait).response)
     }
 }
+
+extension HTTPCall {
+    /// Carries out a call as a task, and responds to it.
+    func perform(_ answer: @escaping (HTTPCall) async throws -> HTTPResponse) {
+        shard.tasks.run { [self] in
+            do {
+                respond(try await answer(self))
+            } catch {
+                let refusal = Refusal(thrown: error)
+                if !refusal.isUnheard { respond(refusal.response) }
+            }
+        }
+    }
+}

@@ -3,7 +3,7 @@ import WebSockets
 
 /// The registrations of a shard's features: by type of request, letter of event, path of call, …
 package struct Registry {
-    private var requests: [RequestName: RegisteredRequest] = [:]
+    var requests: [RequestName: RegisteredRequest] = [:]
     /// Handlers, by the first byte of an event.
     package private(set) var events: [((StoreEvent) -> Void)?] = Array(repeating: nil, count: 256)
     /// Whether the event is only for shards with watchers, by the same byte.
@@ -16,85 +16,6 @@ package struct Registry {
     private(set) var metrics: [FeatureMetric] = []
     private(set) var topicKinds: [any TopicKind] = []
     private(set) var intents: [String: IntentExecutor] = [:]
-
-    // MARK: Requests
-
-    /// A request within a session: `decode` and `price` are evaluated before `handle` is called.
-    ///
-    /// - Parameters:
-    ///   - name: The message's `type`.
-    ///   - price: Its price in the user's and the connection's rate; a long request may cost more (`RequestPrice.of`).
-    ///   - order: The earlier requests of its connection for which it waits.
-    ///   - mayBeLong: Whether its reply may be much longer than `price` implies (`LongAnswers`).
-    ///   - decode: Decodes and validates it.
-    package mutating func request<Request>(
-        _ name: String, order: RequestOrder = .change, price: @escaping (Request) -> Int = { _ in 1 },
-        mayBeLong: @escaping (Request) -> Bool = { _ in false },
-        decode: @escaping (ClientMembers, ConnectionLimits) throws(DecodingFailure) -> Request,
-        handle: @escaping (Request, RequestContext) -> Void
-    ) {
-        add(name, order) { (shard, members, id, connection, bytes) throws(DecodingFailure) in
-            let request = try decode(members, shard.connectionLimits)
-            func act() {
-                let user = connection.session?.user.id
-                let tokens = RequestPrice.of(bytes: bytes, or: price(request))
-                guard shard.admits(connection, id, tokens: tokens, of: user) else { return }
-                guard let session = connection.session else { return shard.refuseUnconnected(connection, id) }
-                guard shard.hasShare(session.user.id, for: bytes) else {
-                    return shard.refuse(Refusal(.overloaded).message.with(id: id), on: connection)
-                }
-                shard.begin(order, on: connection, bytes: bytes) { turn in
-                    let context = RequestContext(
-                        shard: shard, connection: connection, session: session, id: id, turn: turn)
-                    handle(request, context)
-                }
-            }
-            guard let user = connection.session?.user.id, mayBeLong(request) else { return act() }
-            shard.longAnswers.perform(of: user, on: connection, price: price(request), act)
-        }
-    }
-
-    /// A request that takes several steps: `answer` runs as a task of the shard, in the request's turn.
-    ///
-    /// Parameters as above. An error thrown by `answer` is the reply: a ``Refusal`` or a `DecodingFailure`. (The throw
-    /// is untyped because closures without an explicit signature are.)
-    package mutating func request<Request>(
-        _ name: String, order: RequestOrder = .change, price: @escaping (Request) -> Int = { _ in 1 },
-        mayBeLong: @escaping (Request) -> Bool = { _ in false },
-        decode: @escaping (ClientMembers, ConnectionLimits) throws(DecodingFailure) -> Request,
-        answer: @escaping (Request, RequestContext) async throws -> Answer
-    ) {
-        request(name, order: order, price: price, mayBeLong: mayBeLong, decode: decode) { request, context in
-            context.shard.perform(context) { try await answer(request, context) }
-        }
-    }
-
-    /// A request that opens a session.
-    mutating func opening<Request>(
-        _ name: String, decode: @escaping (ClientMembers) throws(DecodingFailure) -> Request,
-        handle: @escaping (Request, Connection, Int64?) -> Void
-    ) {
-        add(name, .immediate) { (shard, members, id, connection, bytes) throws(DecodingFailure) in
-            let request = try decode(members)
-            let tokens = RequestPrice.of(bytes: bytes, or: 1)
-            guard shard.admits(connection, id, tokens: tokens, of: connection.session?.user.id) else { return }
-            handle(request, connection, id)
-        }
-    }
-
-    private mutating func add(_ name: String, _ order: RequestOrder, _ handler: @escaping RequestHandler) {
-        precondition(name.utf8.count <= RequestName.longest, "the request \(name) has too long a name")
-        let previous = requests.updateValue(RegisteredRequest(order: order, handle: handler), forKey: RequestName(name))
-        precondition(previous == nil, "two features register the request \(name)")
-    }
-
-    /// - Throws: `unknownType` if no feature has registered it.
-    func request(of type: JSONValue) throws(DecodingFailure) -> RegisteredRequest {
-        let found =
-            type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]
-        guard let found else { throw .unknownType }
-        return found
-    }
 
     // MARK: Events and deadlines
 
@@ -249,23 +170,6 @@ package enum EventAudience {
     case shards
     /// Shards that watch its subject.
     case watchers
-}
-
-/// Decodes a request of this many bytes, and handles it if its sender's rate allows that.
-package typealias RequestHandler = (ShardLogic, ClientMembers, Int64?, Connection, Int) throws(DecodingFailure) -> Void
-
-/// The sender of a request, and the destination of its reply.
-package struct RequestContext {
-    unowned let shard: ShardLogic
-    package let connection: Connection
-    package let session: Session
-    /// The request's id, for the reply.
-    package let id: Int64?
-    /// The request's turn, which is over at the latest when the reply is known.
-    package let turn: RequestTurn
-    package var user: UserID { session.user.id }
-    /// The author of the request's changes.
-    package var writer: Writer { Writer(session) }
 }
 
 /// A feature's counter.

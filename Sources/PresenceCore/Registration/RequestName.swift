@@ -1,9 +1,3 @@
-/// A struct, since each look-up in a dictionary of bare closures allocates.
-struct RegisteredRequest {
-    let order: RequestOrder
-    let handle: RequestHandler
-}
-
 /// The type of a request as a key that can be looked up without a `String`: up to 24 bytes.
 struct RequestName: Hashable {
     static let longest = 24

@@ -161,7 +161,7 @@ local function read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds
 end
 
 -- `value` is a string, or false to remove the field.
-local function put(user, field, value)
+local function setUserField(user, field, value)
     if user[field] == value then return end
     user[field] = value
     user.changed[field] = true
@@ -175,10 +175,10 @@ end
 -- Sets the chosen status. `text` is '' to keep, 'null' to clear, else an encoded JSON string.
 local function choose(user, chosen, text, clearAfter)
     user.wasInvisible = user.wasInvisible or user.chosen == 'invisible'
-    put(user, 'chosenVersion', int(math.max(tonumber(user.chosenVersion or '0'), now - 1) + 1))
-    put(user, 'chosen', chosen)
-    if text ~= '' then put(user, 'text', text ~= 'null' and text) end
-    put(user, 'clearAt', clearAfter ~= '' and int(now + tonumber(clearAfter))) -- mutation: never-cleared
+    setUserField(user, 'chosenVersion', int(math.max(tonumber(user.chosenVersion or '0'), now - 1) + 1))
+    setUserField(user, 'chosen', chosen)
+    if text ~= '' then setUserField(user, 'text', text ~= 'null' and text) end
+    setUserField(user, 'clearAt', clearAfter ~= '' and int(now + tonumber(clearAfter))) -- mutation: never-cleared
     user.hasChosen = true
 end
 
@@ -197,7 +197,7 @@ end
 
 -- Records that the user was present until `time`, as far as this shard knows.
 local function seen(user, time)
-    if time > tonumber(user.lastSeen or '0') then put(user, 'lastSeen', int(time)) end
+    if time > tonumber(user.lastSeen or '0') then setUserField(user, 'lastSeen', int(time)) end
 end
 
 -- Past statuses are a list, the oldest first: a letter (o, b, a), when it began (ms, 6 bytes) and its duration (ms, 6
@@ -280,12 +280,12 @@ local function announce(user, since)
         if user.pastKey then
             remember(user, before, status == 'offline' and math.min(tonumber(user.lastSeen or now), now) or since)
         end
-        put(user, 'since', int(since))
+        setUserField(user, 'since', int(since))
     end
-    put(user, 'status', status)
-    put(user, 'shown', shown)
-    put(user, 'presenceVersion', int(nextVersion(user.presenceVersion, user.floorKey)))
-    put(user, 'presence', '"status":"' .. status .. '","since":' .. user.since .. body .. '}')
+    setUserField(user, 'status', status)
+    setUserField(user, 'shown', shown)
+    setUserField(user, 'presenceVersion', int(nextVersion(user.presenceVersion, user.floorKey)))
+    setUserField(user, 'presence', '"status":"' .. status .. '","since":' .. user.since .. body .. '}')
     tell(user, 'P', user.id, user.presenceVersion, int(now), user.presence)
     -- Inside the server only: pushes may be held until then.
     if before == 'busy' and status ~= before then offer('user.free', user.id .. ' {}') end -- mutation: free-is-offered

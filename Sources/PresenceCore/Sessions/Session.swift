@@ -36,7 +36,7 @@ package final class Session {
     /// The state that Redis last acknowledged; `nil` while the state in Redis is uncertain, also during an assertion.
     var storedState: String?
     /// The number of assertions: only the reply to the last one shows what Redis has.
-    var tellings = 0
+    var reports = 0
     /// Failed assertions since the last success.
     var failures = 0
     /// The deadline for the next assertion is set.

@@ -82,15 +82,15 @@ extension Sessions {
     /// - Returns: The version of the chosen status in Redis; `nil` if it is not in the reply.
     @discardableResult
     func learn(_ words: [RedisValue], of user: LocalUser) -> Timestamp? {
-        guard words.count > 1, let told = OwnStatusRead(words[1]) else { return nil }
-        user.revokedAt = max(user.revokedAt, told.revokedAt)
+        guard words.count > 1, let read = OwnStatusRead(words[1]) else { return nil }
+        user.revokedAt = max(user.revokedAt, read.revokedAt)
         user.isRevocationKnown = true
-        user.redisOffset = told.time - shard.clock.now
-        if shard.store.hasOneClock { shard.clock.learn(redisTime: told.time) }
-        apply(told.chosen, of: user)
+        user.redisOffset = read.time - shard.clock.now
+        if shard.store.hasOneClock { shard.clock.learn(redisTime: read.time) }
+        apply(read.chosen, of: user)
         // The end is scheduled anew even if the status has not changed: the estimate of the clock may have.
         scheduleLapse(of: user)
-        return told.chosen.version
+        return read.chosen.version
     }
 
     package func apply(_ chosen: LocalUser.Chosen, of user: LocalUser) {

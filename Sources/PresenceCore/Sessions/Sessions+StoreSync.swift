@@ -32,12 +32,12 @@ extension Sessions {
         // In a local variable: the property is unowned, and each access counts references.
         let shard = shard
         let user = session.user
-        let chosen = chosenStatus(toTell: session)
+        let chosen = chosenStatus(toReport: session)
         // A session that Redis lost was within the limit when it began.
         let most = session.isAdmitted ? 0 : shard.configuration.limits.connectionsPerUser
         // An admitted session is kept even when memory is full.
         let script: Script = session.isAdmitted ? .assert : .open
-        let telling = Telling(
+        let report = SessionReport(
             session, round: shard.link.round, policy: shard.policies[user.id]?.head.version ?? 0,
             hasStatus: chosen.status != "")
         // A lingering session needs no token: its client resumes it with the client's own token.
@@ -51,7 +51,7 @@ extension Sessions {
             ],
             [
                 "id": user.id, "sessionID": session.id, "device": session.deviceField, "kind": session.kind,
-                "state": telling.state, "age": shard.clock.now - session.began, "chosen": chosen.status,
+                "state": report.state, "age": shard.clock.now - session.began, "chosen": chosen.status,
                 "text": chosen.text, "clearAfter": chosen.clearAfter, "chosenVersion": chosen.version, "most": most,
                 "issued": isThere ? session.issuedAt : Self.noToken,
                 "known": shard.store.hasOneClock
@@ -60,8 +60,8 @@ extension Sessions {
             ])
         shard.run(call) { [self] result in
             switch result {
-            case .failure(let failure): notTold(telling, failure, done)
-            case .success(let value): told(telling, value, done)
+            case .failure(let failure): failed(report, failure, done)
+            case .success(let value): received(report, value, done)
             }
         }
     }
@@ -75,7 +75,7 @@ extension Sessions {
     }
 
     /// The status that the session's client asked for, or the known one, in case Redis has lost it.
-    private func chosenStatus(toTell session: Session) -> ChosenWords {
+    private func chosenStatus(toReport session: Session) -> ChosenWords {
         let user = session.user
         if let status = session.wantedStatus {
             let words = StatusArguments(status)
@@ -90,10 +90,10 @@ extension Sessions {
             version: String(held.version))
     }
 
-    private func notTold(_ telling: Telling, _ failure: RedisFailure, _ done: (Outcome) -> Void) {
-        let session = telling.session
-        if session.assertedRound == telling.round { session.assertedRound = 0 }
-        if !failure.mayHaveRun || failure.code == "OOM" { session.mayBeStored = telling.wasStored }
+    private func failed(_ report: SessionReport, _ failure: RedisFailure, _ done: (Outcome) -> Void) {
+        let session = report.session
+        if session.assertedRound == report.round { session.assertedRound = 0 }
+        if !failure.mayHaveRun || failure.code == "OOM" { session.mayBeStored = report.wasStored }
         if case .server(_, let message) = failure, !failure.isTransient || !session.isAdmitted {
             return done(.refused(message))
         }
@@ -102,12 +102,12 @@ extension Sessions {
         done(.unreachable(failure))
     }
 
-    private func told(_ telling: Telling, _ value: RedisValue, _ done: @escaping (Outcome) -> Void) {
-        let session = telling.session
+    private func received(_ report: SessionReport, _ value: RedisValue, _ done: @escaping (Outcome) -> Void) {
+        let session = report.session
         let words = value.array ?? []
         let word = words.first?.string
-        if word == "OK" { return taken(telling, words, done) }
-        session.mayBeStored = telling.wasStored
+        if word == "OK" { return accepted(report, words, done) }
+        session.mayBeStored = report.wasStored
         switch word {
         case "REPLACED": done(.replaced)
         case "CROWDED": done(.crowded)
@@ -122,22 +122,22 @@ extension Sessions {
         }
     }
 
-    private func taken(_ telling: Telling, _ words: [RedisValue], _ done: @escaping (Outcome) -> Void) {
-        let (session, user) = (telling.session, telling.session.user)
+    private func accepted(_ report: SessionReport, _ words: [RedisValue], _ done: @escaping (Outcome) -> Void) {
+        let (session, user) = (report.session, report.session.user)
         let isNew = !session.isAdmitted
         session.isAdmitted = true
-        if telling.number == session.tellings { session.storedState = telling.state }
+        if report.number == session.reports { session.storedState = report.state }
         session.failures = 0
-        if telling.status == session.wantedStatus { session.wantedStatus = nil }
+        if report.status == session.wantedStatus { session.wantedStatus = nil }
         let policy = words.count > 3 ? PolicyHead.read(words[2], findable: words[3]) : nil
-        shard.policies.apply(policy, of: user.id, asOf: telling.policy)
+        shard.policies.apply(policy, of: user.id, asOf: report.policy)
         endOlder(than: session)
         let stored = learn(words, of: user)
         // The reply has just set `redisOffset`.
         if isNew, stored != nil { session.letInAt = shard.clock.now + user.redisOffset }
         // Redis has lost the chosen status, and this report could not restore it, because the session was not admitted
         // yet.
-        let isForgotten = !telling.hasStatus && stored.map { user.chosen?.version ?? 0 > $0 } ?? false
+        let isForgotten = !report.hasStatus && stored.map { user.chosen?.version ?? 0 > $0 } ?? false
         // The user's own policy decides what others show to this user.
         shard.policies.complete(user.id, for: user.id) { [self] _ in
             done(.stored)
@@ -181,8 +181,8 @@ extension Sessions {
         let user = session.user
         let state = session.state
         session.storedState = nil
-        session.tellings += 1
-        let telling = session.tellings
+        session.reports += 1
+        let report = session.reports
         let call = ScriptCall(
             .activity, in: user.keys,
             [
@@ -197,7 +197,7 @@ extension Sessions {
                 switch value.array?.first?.string {
                 case "OK":
                     isStored = true
-                    if telling == session.tellings { session.storedState = state }
+                    if report == session.reports { session.storedState = state }
                     session.failures = 0
                 case "GONE": isMissing(session)
                 default: shard.link.noticeFencing(in: result)
@@ -238,7 +238,7 @@ extension Sessions {
         let pause = min(longest, Self.shortestPause << min(session.failures, 20))
         session.failures += 1
         shard.metrics.storeRetries += 1
-        shard.deadlines.set(.tell(session: session.number), at: shard.clock.now + pause)
+        shard.deadlines.set(.report(session: session.number), at: shard.clock.now + pause)
     }
 
     /// The pause is over.

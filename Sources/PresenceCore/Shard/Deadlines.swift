@@ -18,7 +18,7 @@ package struct Deadlines {
         /// A lost session's linger is over.
         case linger(session: UInt64)
         /// Redis did not store a session's state: retry.
-        case tell(session: UInt64)
+        case report(session: UInt64)
         /// A user's chosen status expires.
         case lapse(UserID)
         /// Redis did not accept a newer version of a register that was already shown: retry.

@@ -228,7 +228,7 @@ package actor Shard {
         clock.advance(to: loop.now)
         let began = loop.preciseNow
         let gathering = logic.endTurn()
-        logic.delivery.turnEnded(after: (loop.preciseNow - began) / 1_000)
+        logic.socketWriter.turnEnded(after: (loop.preciseNow - began) / 1_000)
         // From the last tick and not from now: otherwise turns in quick succession would postpone it forever.
         let due = min(logic.nextWake, lastTick + ShardLogic.longestSleep)
         wake.set(at: min(max(due, clock.now + 1), clock.now + (gathering ?? ShardLogic.longestSleep)))

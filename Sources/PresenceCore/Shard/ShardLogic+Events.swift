@@ -56,7 +56,7 @@ extension ShardLogic {
             return
         }
         guard event.version > topic.version(of: kind) else { return }
-        guard RegisterFrame.isBody(event.rest) else {
+        guard RegisterEncoder.isBody(event.rest) else {
             return recordDamage(kind == .presence ? "presence" : "profile", of: topic.subject)
         }
         metrics.changeToWrite.record(max(0, clock.redisNow - event.at))

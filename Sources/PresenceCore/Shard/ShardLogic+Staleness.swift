@@ -6,7 +6,7 @@ extension ShardLogic {
     func announceStaleness(since: Timestamp) {
         var payload: [UInt8] = []
         ServerMessageWriter.stale(since: since, to: &payload)
-        delivery.staleMessage = WebSocketFrame.text(payload)
+        socketWriter.staleMessage = WebSocketFrame.text(payload)
         announce(.stale)
     }
 

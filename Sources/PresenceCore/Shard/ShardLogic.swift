@@ -30,20 +30,20 @@ package final class ShardLogic {
     package let watchers: Watchers
     /// `nil` if every shard receives all events.
     package let interests: Interests?
-    package let delivery: Delivery
+    package let socketWriter: SocketWriter
     package let replies: Replies
     private(set) var longAnswers: LongAnswers!
     let awaitedProfiles = AwaitedProfiles()
     var pendingShares: PendingShares
     /// A fault for tests, which have to find it: requests of a connection overtake each other.
     var letsRequestsPass = false
-    package var catchUps: CatchUps { delivery.catchUps }
-    package var logReader: LogReader { delivery.logReader }
+    package var catchUps: CatchUps { socketWriter.catchUps }
+    package var logReader: LogReader { socketWriter.logReader }
     package private(set) var link: ShardMembership!
     package private(set) var sessions: Sessions!
     package private(set) var loader: TopicLoader!
     private(set) var reaper: Reaper!
-    package private(set) var policies: Policies!
+    package private(set) var policies: VisibilityPolicies!
     package private(set) var intents: Intents!
     private(set) var features: [any Feature] = []
     private(set) var registry = Registry()
@@ -116,18 +116,18 @@ package final class ShardLogic {
             watchers.onMake = { interests.want($0) }
             watchers.onGone = { interests.release($0) }
         }
-        delivery = Delivery(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
+        socketWriter = SocketWriter(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
         longAnswers = LongAnswers(self)
         link = ShardMembership(self, isAlone: isAlone)
         sessions = Sessions(self)
         loader = TopicLoader(self)
         reaper = Reaper(self)
-        policies = Policies(self)
+        policies = VisibilityPolicies(self)
         intents = Intents(self)
         watchers.onDiscard = { [unowned self] in policies.forgetIfUnused($0) }
         clock.onPause = { [unowned self] in stoodStill(for: $0) }
-        delivery.onCongestion = { [unowned self] in
+        socketWriter.onCongestion = { [unowned self] in
             deadlines.set(.congestion($0.socket), at: self.clock.now + configuration.slowConsumer.timeout)
         }
         plug(in: features)
@@ -138,7 +138,7 @@ package final class ShardLogic {
         for feature in features { feature.register(in: &registry) }
         watchers.register(registry.topicKinds)
         intents.add(registry.intents)
-        delivery.ownMessages = registry.ownMessages
+        socketWriter.ownMessages = registry.ownMessages
     }
 
     /// A feature by its type; `nil` if it is disabled.
@@ -155,13 +155,6 @@ package final class ShardLogic {
         watchers.add(connection)
         metrics.connectionsOpened += 1
         scheduleCheck(of: connection, clock.now + min(configuration.connectTimeout, configuration.heartbeat.interval))
-    }
-
-    func received(_ message: UnsafeRawBufferPointer, on socket: SocketID) {
-        guard let connection = watchers[socket], !connection.isClosed, !connection.isDeserted else { return }
-        metrics.messagesIn += 1
-        connection.lastHeard = clock.now
-        if mustWait(connection) || !handle(message, on: connection) { hold(message, of: connection) }
     }
 
     package func heard(_ socket: SocketID) {
@@ -215,7 +208,7 @@ package final class ShardLogic {
     /// The end of the loop's turn: writes pending data, or returns how long the data may wait at most.
     func endTurn() -> Milliseconds? {
         let before = metrics.deliveries
-        let wait = delivery.flush(commandsPending: store.pending)
+        let wait = socketWriter.flush(commandsPending: store.pending)
         // (Deferred changes are written with the next flush.)
         if trace != nil, wait == nil || metrics.deliveries > before { logDeliveries(metrics.deliveries - before) }
         boundOutboxes()
@@ -237,7 +230,7 @@ package final class ShardLogic {
             if clock.now >= end { close(connection, .tooSlow) } else { deadlines.set(subject, at: end) }
         case .linger(let number): sessions.lingerOver(number)
         case .lapse(let user): sessions.lapse(user)
-        case .tell(let session): sessions.storeAgain(session)
+        case .report(let session): sessions.storeAgain(session)
         case .renumber(let user): loader.renumberAgain(user)
         case .departure(let socket, let wait):
             departures -= 1
@@ -256,7 +249,7 @@ package final class ShardLogic {
     package func close(_ connection: Connection, _ code: CloseCode, reason: String = "") {
         guard !connection.isClosed else { return }
         // Replies before the close are still written.
-        delivery.flush(now: connection)
+        socketWriter.flush(now: connection)
         jobs.cancel(of: connection.socket)
         dropHeld(of: connection)
         outboxes.release(connection)

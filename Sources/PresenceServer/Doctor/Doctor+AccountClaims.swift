@@ -39,17 +39,17 @@ extension Doctor {
         let account = HeldAccount(user, answers[0])
         if account.isChangingAddress, answers[1].int == 0 { look.record(.unlistedAddressChange, .key(key)) }
         if account.isChangingIdentities, answers[2].int == 0 { look.record(.unlistedIdentityChange, .key(key)) }
-        guard let addresses = addressPartitions else { return }
+        guard let logins = loginPartitions else { return }
         guard let names = account.names else { return look.record(.malformedValue, .key(key)) }
-        for (name, claim) in names { try check(name, isClaimedBy: claim, addresses, key, &look) }
+        for (name, claim) in names { try check(name, isClaimedBy: claim, logins, key, &look) }
     }
 
     /// - Parameter key: The account's.
     private func check(
-        _ name: ClaimedName, isClaimedBy own: AccountClaim, _ addresses: AddressPartitions, _ key: String,
+        _ name: ClaimedName, isClaimedBy own: AccountClaim, _ logins: LoginPartitions, _ key: String,
         _ look: inout Look
     ) throws(RedisFailure) {
-        guard let claims = name.claims(in: addresses) else { return look.record(.malformedValue, .key(key)) }
+        guard let claims = name.claims(in: logins) else { return look.record(.malformedValue, .key(key)) }
         guard let value = try store[claims].run("HGET", claims, name.text).string else {
             return look.record(name.findings.lost, .key(key))
         }
@@ -68,7 +68,7 @@ extension ClaimedName {
     fileprivate init?(_ text: String) {
         if text.contains("@") {
             guard let email = EmailAddress(text) else { return nil }
-            self = .address(email)
+            self = .email(email)
         } else {
             self = .identity(text)
         }
@@ -76,7 +76,7 @@ extension ClaimedName {
 
     fileprivate var findings: (unheld: DoctorFinding.Kind, lost: DoctorFinding.Kind, contested: DoctorFinding.Kind) {
         switch self {
-        case .address: (.unheldAddress, .lostAddress, .contestedAddress)
+        case .email: (.unheldAddress, .lostAddress, .contestedAddress)
         case .identity: (.unheldIdentity, .lostIdentity, .contestedIdentity)
         }
     }
@@ -104,7 +104,7 @@ private struct HeldAccount {
         if let text = values["email"] {
             // An account has had its first address since its sign-up by the number 0.
             guard let email = EmailAddress(text), let number = Int64(values["emailClaim"] ?? "0") else { return nil }
-            names.append((.address(email), AccountClaim(user: user, number: number)))
+            names.append((.email(email), AccountClaim(user: user, number: number)))
         }
         if let text = values["identities"] {
             let identities = LinkedIdentity.all(in: text)
@@ -122,7 +122,7 @@ private struct HeldAccount {
     func means(_ claim: AccountClaim, on name: ClaimedName) -> Bool {
         if names?.contains(where: { $0 == (name, claim) }) == true { return true }
         switch name {
-        case .address(let email):
+        case .email(let email):
             let isWanted =
                 values["emailWanted"]?.hasPrefix(email.text + " ") == true
                 && values["emailWish"] == String(claim.number)
@@ -153,9 +153,9 @@ extension Repair {
     /// Claims all names of an account that are not claimed. If the account changes at the same time, a claim is void, and the
     /// next check reports it.
     func claimNames(at key: String) throws(RedisFailure) {
-        guard let (_, account) = try account(at: key), let addresses = doctor.addressPartitions else { return }
+        guard let (_, account) = try account(at: key), let logins = doctor.loginPartitions else { return }
         for (name, claim) in account.names ?? [] {
-            guard let claims = name.claims(in: addresses) else { continue }
+            guard let claims = name.claims(in: logins) else { continue }
             _ = try doctor.store[claims].run("HSETNX", claims, name.text, claim.text)
         }
     }

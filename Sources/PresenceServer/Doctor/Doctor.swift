@@ -21,7 +21,7 @@ public final class Doctor {
     let grace: Milliseconds
     var partitions: Partitions
     /// Where e-mail addresses are claimed; `nil` if no server with accounts has run.
-    var addressPartitions: AddressPartitions?
+    var loginPartitions: LoginPartitions?
     let features: [any Feature.Type]
     /// How the servers record past statuses; `nil` if they do not.
     let past: PastStatuses?
@@ -141,8 +141,8 @@ public final class Doctor {
         guard let found = Partitions(format: format, in: partitions.space) else { return .wrongFormat }
         partitions = found
         let key = try store[partitions.space.addressKey].run("GET", partitions.space.addressKey).string
-        addressPartitions = key.flatMap { [UInt8](hexadecimal: $0) }.flatMap {
-            $0.count == AddressPartitions.keyBytes ? AddressPartitions(key: $0, partitions: found) : nil
+        loginPartitions = key.flatMap { [UInt8](hexadecimal: $0) }.flatMap {
+            $0.count == LoginPartitions.keyBytes ? LoginPartitions(key: $0, partitions: found) : nil
         }
         return nil
     }

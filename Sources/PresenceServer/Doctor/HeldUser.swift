@@ -125,7 +125,7 @@ struct HeldUser {
 
     private static func isBody(_ text: String) -> Bool {
         var text = text
-        return text.withUTF8 { RegisterFrame.isBody(UnsafeRawBufferPointer($0)) }
+        return text.withUTF8 { RegisterEncoder.isBody(UnsafeRawBufferPointer($0)) }
     }
 
     private static func isJSON(_ text: String) -> Bool {

@@ -27,7 +27,7 @@ EDITS = (
      f"""'"updatedAt":' .. int(now) .. ',"{MEMBER}":2'\n"""),
     ("-- A conversation that was idle for long loses the rest with the next messages, or with the next sweep.",
      "sender.own = c.last -- mutation: own-is-read\n",
-     f"sender.own = c.last put(c, '{FIELD}', int((c.raw.{FIELD} or 0) + 1)) -- mutation: own-is-read\n"),
+     f"sender.own = c.last setField(c, '{FIELD}', int((c.raw.{FIELD} or 0) + 1)) -- mutation: own-is-read\n"),
 )
 
 IN_ALL = ("if given ~= 0 then return given end", "if 0 ~= given then return given end")

@@ -212,7 +212,7 @@ final class AccountHistory {
             let user = String(key.split(separator: ":", maxSplits: 2)[2])
             expect(holders[email] == nil, "two accounts have \(email)")
             holders[email] = user
-            let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.addresses)
+            let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.logins)
             let claims = addresses.keys(of: email).emails(with: EmailAddress(email)!)
             let claimed = try world.redis.command(["HGET", claims, email]).get()
             expect(claimed.string == "\(user) \(claim)", "the claim of \(email)")

@@ -134,7 +134,7 @@ import WebSockets
             for failures in 1...3 {
                 let body = ["email": email, "password": "wrong password"]
                 #expect(try accounts.call("POST", "/v1/sessions", body).status == 401)
-                let addresses = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.addresses)
+                let addresses = try #require(accounts.world.shards[0].logic.feature(Accounts.self)?.logins)
                 let key = addresses.keys(of: email).guesses(addresses.guesses(of: email))
                 let left = try #require(try accounts.world.redis.command(["PTTL", key]).get().int)
                 let most = share * Milliseconds(failures)

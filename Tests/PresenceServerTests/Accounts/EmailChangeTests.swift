@@ -88,7 +88,7 @@ import Testing
         let ana = try accounts.signUp(old)
         let user = try #require((ana.json["user"] as? String).flatMap { UserID($0) })
         let logic = world.shards[1].logic!
-        let addresses = try #require(logic.feature(Accounts.self)?.addresses)
+        let addresses = try #require(logic.feature(Accounts.self)?.logins)
         let email = (0...).lazy.map { "anna\($0)@example.org" }.first {
             addresses.partition(of: $0) != logic.partitions.index(of: user)
         }!

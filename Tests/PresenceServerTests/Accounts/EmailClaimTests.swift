@@ -42,7 +42,7 @@ import Testing
     @Test func `an address is not free until its claim has been released`() throws {
         let (user, token) = try signUp()
         let logic = world.shards[0].logic!
-        let addresses = try #require(logic.feature(Accounts.self)?.addresses)
+        let addresses = try #require(logic.feature(Accounts.self)?.logins)
         let home = logic.partitions.index(of: user)
         let email = (0...).lazy.map { EmailAddress("anna\($0)@example.org")! }.first {
             addresses.partition(of: $0.text) != home

@@ -24,7 +24,7 @@ import Testing
     }
 
     private func failures(of email: String = "ana@example.org") throws -> Int {
-        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.addresses)
+        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.logins)
         let key = addresses.keys(of: email).guesses(addresses.guesses(of: email))
         let held = try world.redis.command(["GET", key]).get().string
         return try held.map { try #require(Int($0.prefix { $0 != " " })) } ?? 0
@@ -251,7 +251,7 @@ import Testing
             return pending.isEmpty
         }
         try world.run(for: 1_000)
-        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.addresses)
+        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.logins)
         let key = addresses.keys(of: ana["email"]!).guesses(addresses.guesses(of: ana["email"]!))
         let record = try world.redis.command(["GET", key]).get().string ?? "0"
         #expect(try #require(Int(record.prefix { $0 != " " })) >= lookedAt.count, "\(record): \(lookedAt)")

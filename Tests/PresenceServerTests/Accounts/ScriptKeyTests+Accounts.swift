@@ -37,7 +37,7 @@ extension ScriptKeyTests {
         // As left by a server that dies on the way: the sweep checks its progress.
         _ = accounts.world.redis.command(["SADD", keys.unfinished, "email \(user.string)"])
         try accounts.world.run(for: 12_000)
-        let addresses = try #require(logic.feature(Accounts.self)?.addresses)
+        let addresses = try #require(logic.feature(Accounts.self)?.logins)
         let guesses = addresses.keys(of: email)
         for call in [
             keys.disabling(user, false),

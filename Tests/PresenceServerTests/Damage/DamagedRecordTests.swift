@@ -92,7 +92,7 @@ import Testing
         let later = try world.addShard()
         try world.run(until: "the later shard is live", within: 30_000) { later.logic.link.isLive }
         #expect(try isMade(at: later, in: world) == (key == "addressKey"))
-        #expect((later.logic.feature(Accounts.self)?.addresses == nil) == (key == "addressKey"))
+        #expect((later.logic.feature(Accounts.self)?.logins == nil) == (key == "addressKey"))
     }
 
     /// Whether a direct conversation can be created at a shard.

@@ -141,10 +141,10 @@ extension Installation {
         if !value.isEmpty { try claim(address, value, in: place) }
     }
 
-    private func storedAddresses() throws -> AddressPartitions {
-        let key = [UInt8](repeating: 7, count: AddressPartitions.keyBytes)
+    private func storedAddresses() throws -> LoginPartitions {
+        let key = [UInt8](repeating: 7, count: LoginPartitions.keyBytes)
         try redis.command("SET", .string(partitions.space.addressKey), .string(key.hexadecimal))
-        return AddressPartitions(key: key, partitions: partitions)
+        return LoginPartitions(key: key, partitions: partitions)
     }
 
     /// - Parameter name: Two digits.

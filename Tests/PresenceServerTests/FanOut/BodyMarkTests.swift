@@ -5,7 +5,7 @@ import Testing
 
 /// Addresses in profiles, whose prefix is inserted on delivery.
 @Suite struct BodyMarkTests {
-    private let mark = BodyMark("photo:", told: "https://e.org/\"v1\"/")
+    private let mark = BodyMark("photo:", replacement: "https://e.org/\"v1\"/")
 
     private func filled(_ body: String) -> String {
         String(decoding: BodyMark?.some(mark).filled(Array(body.utf8)), as: UTF8.self)

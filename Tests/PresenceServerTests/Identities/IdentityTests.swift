@@ -63,7 +63,7 @@ import Testing
         let body = try provider.body("1")
         let ana = try signUp(body)
         let claim = try #require(claims.first)
-        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.addresses)
+        let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.logins)
         let keys = try #require(addresses.keys(ofIdentity: claim.key))
         // As a late executor writes it: the account has the identity under another number.
         _ = world.redis.command(["HSET", keys.identities(with: claim.key), claim.key, "\(ana.user.string) 1"])

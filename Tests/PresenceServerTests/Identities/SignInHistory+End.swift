@@ -112,7 +112,7 @@ extension SignInHistory {
     }
 
     private func token(ofIdentity digest: String) throws -> [String: Any]? {
-        guard let addresses = world.shards[0].logic.feature(Accounts.self)?.addresses else { return nil }
+        guard let addresses = world.shards[0].logic.feature(Accounts.self)?.logins else { return nil }
         for (name, subject) in Self.people.flatMap(\.identities) {
             guard addresses.identity(SimulatedProvider.issuer(of: name), subject) == digest else { continue }
             return try providers.first { $0.name == name }!.body(subject)
@@ -122,7 +122,7 @@ extension SignInHistory {
 
     /// Names of no account make new ones.
     private func checkFreeNames(_ taken: Set<String>) throws {
-        guard let addresses = world.shards[0].logic.feature(Accounts.self)?.addresses else { return }
+        guard let addresses = world.shards[0].logic.feature(Accounts.self)?.logins else { return }
         for person in Self.people {
             for (name, subject) in person.identities {
                 let digest = addresses.identity(SimulatedProvider.issuer(of: name), subject)

@@ -177,7 +177,7 @@ extension SignInHistory {
     }
 
     func owner(ofIdentity digest: String) -> String? {
-        guard let addresses = world.shards.lazy.compactMap({ $0.logic.feature(Accounts.self)?.addresses }).first else {
+        guard let addresses = world.shards.lazy.compactMap({ $0.logic.feature(Accounts.self)?.logins }).first else {
             return nil
         }
         return Self.people.first { person in

@@ -35,7 +35,7 @@ final class LogBench: TopicKind {
     let sockets = NotingSockets()
     let metrics = Metrics()
     let watchers: Watchers
-    let delivery: Delivery
+    let socketWriter: SocketWriter
     let clock = ShardClock(now: 1_000)
     let outboxes = Outboxes(OutboxBudget(0))
     private(set) var logs: [Topic] = []
@@ -51,7 +51,7 @@ final class LogBench: TopicKind {
 
     init(logs count: Int = 1, people: Int = 0, connections: Int = 1) {
         watchers = Watchers(metrics: metrics)
-        delivery = Delivery(
+        socketWriter = SocketWriter(
             watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         store = Array(repeating: [], count: count)
         watchers.register([self])
@@ -134,7 +134,7 @@ final class LogBench: TopicKind {
     /// Ends the turn, and returns this connection's output in it.
     func endTurn(_ connection: UInt32 = 0) -> String {
         sockets.written = [:]
-        _ = delivery.flush(commandsPending: 0)
+        _ = socketWriter.flush(commandsPending: 0)
         return String(decoding: sockets.written[connection] ?? [], as: UTF8.self)
     }
 
@@ -179,7 +179,7 @@ final class LogBench: TopicKind {
 
     func answer(page count: Int = 100) {
         let request = requests.removeFirst()
-        delivery.catchUps.complete(request, with: page(request, count))
+        socketWriter.catchUps.complete(request, with: page(request, count))
     }
 
     /// `e0,1,;e0,2,;…`

@@ -138,7 +138,7 @@ struct LogHistory {
         bench.store[log].removeLast(min(bench.store[log].count, 1 + draw(5)))
         losses += 1
         guard mistake != .lossUntold else { return }
-        bench.delivery.logReader.complete(bench.logs[log])
+        bench.socketWriter.logReader.complete(bench.logs[log])
         while !bench.reads.isEmpty { bench.answerRead() }
     }
 
@@ -203,16 +203,16 @@ struct LogHistory {
         }
         guard !bench.requests.isEmpty else { return }
         let request = bench.requests.remove(at: draw(bench.requests.count))
-        if draw(6) == 0 { return bench.delivery.catchUps.fail(request) }
+        if draw(6) == 0 { return bench.socketWriter.catchUps.fail(request) }
         var page = bench.page(request, 1 + draw(40))
         if mistake == .pageWithHole, page.count > 2 { page.remove(at: 1) }
-        bench.delivery.catchUps.complete(request, with: page)
+        bench.socketWriter.catchUps.complete(request, with: page)
     }
 
     private mutating func endTurn() {
         bench.clock.advance(to: bench.clock.now + 100)
-        bench.delivery.catchUps.tick()
-        bench.delivery.logReader.tick()
+        bench.socketWriter.catchUps.tick()
+        bench.socketWriter.logReader.tick()
         _ = bench.endTurn()
         read()
     }
@@ -230,7 +230,7 @@ struct LogHistory {
             while !bench.requests.isEmpty { bench.answer(page: 40) }
             while !bench.reads.isEmpty { bench.answerRead() }
             endTurn()
-            if bench.requests.isEmpty, bench.reads.isEmpty, bench.delivery.catchUps.count == 0,
+            if bench.requests.isEmpty, bench.reads.isEmpty, bench.socketWriter.catchUps.count == 0,
                 bench.watchers.dirty.isEmpty,
                 bench.logs.allSatisfy({ !$0.log!.hasCursors })
             {

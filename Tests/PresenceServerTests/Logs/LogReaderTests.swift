@@ -19,11 +19,11 @@ struct LogReaderTests {
         let bench = bench()
         for _ in 0..<250 { bench.write(0) }
         var heard: [String] = []
-        bench.delivery.logReader.complete(bench.logs[0]) { heard.append($0 == nil ? "all" : "failed") }
+        bench.socketWriter.logReader.complete(bench.logs[0]) { heard.append($0 == nil ? "all" : "failed") }
         #expect(bench.reads.map(\.after) == [10])
         for _ in 0..<2 { bench.answerRead() }
         // A caller that knows of a newer entry asks meanwhile.
-        bench.delivery.logReader.complete(bench.logs[0]) { heard.append($0 == nil ? "all, later" : "failed") }
+        bench.socketWriter.logReader.complete(bench.logs[0]) { heard.append($0 == nil ? "all, later" : "failed") }
         #expect(heard.isEmpty)
         bench.answerRead()
         #expect(heard == ["all"] && bench.reads.map(\.after) == [260])
@@ -37,20 +37,20 @@ struct LogReaderTests {
         let bench = bench()
         bench.write(0)
         var failures = 0
-        bench.delivery.logReader.complete(bench.logs[0]) { if $0 != nil { failures += 1 } }
+        bench.socketWriter.logReader.complete(bench.logs[0]) { if $0 != nil { failures += 1 } }
         bench.reads.removeFirst().reply(.failure(.overloaded))
         #expect(failures == 1 && bench.reads.isEmpty)
         bench.clock.advance(to: bench.clock.now + CatchUps.pause)
-        bench.delivery.logReader.tick()
+        bench.socketWriter.logReader.tick()
         bench.answerRead()
         #expect(bench.endTurn() == entries(11...11))
         // Nothing is read for a topic that has been removed.
-        bench.delivery.logReader.complete(bench.logs[0])
+        bench.socketWriter.logReader.complete(bench.logs[0])
         bench.reads.removeFirst().reply(.failure(.overloaded))
         bench.watchers.unsubscribe(bench.connections[0], from: bench.logs[0])
         bench.watchers.release(bench.logs[0])
         bench.clock.advance(to: bench.clock.now + CatchUps.pause)
-        bench.delivery.logReader.tick()
+        bench.socketWriter.logReader.tick()
         #expect(bench.reads.isEmpty)
     }
 
@@ -64,7 +64,7 @@ struct LogReaderTests {
         #expect(bench.requests.count == 1 && bench.logs[0].log?.hasCursors == true)
         bench.add()
         bench.store[0] = []
-        bench.delivery.logReader.complete(bench.logs[0])
+        bench.socketWriter.logReader.complete(bench.logs[0])
         bench.answerRead()
         #expect(bench.logs[0].log?.last == 0 && bench.logs[0].log?.hasCursors == false)
         #expect(bench.watchers.logs.entries == 0)
@@ -72,7 +72,7 @@ struct LogReaderTests {
         #expect(first == "r0,0;")
         #expect(bench.sockets.written[2] == Array("r0,0;".utf8) && bench.sockets.written[3] == Array("r0,0;".utf8))
         // The answer to the earlier request reaches no connection.
-        bench.delivery.catchUps.complete(bench.requests.removeFirst(), with: [LogEntry(sequence: 2, frame: [0x21])])
+        bench.socketWriter.catchUps.complete(bench.requests.removeFirst(), with: [LogEntry(sequence: 2, frame: [0x21])])
         bench.add(count: 2)
         #expect(bench.endTurn() == entries(1...2))
         #expect(bench.sockets.written[3] == Array(entries(1...2).utf8))
@@ -86,7 +86,7 @@ struct LogReaderTests {
 
     @Test func `an event that overtakes the answer is no loss`() {
         let bench = bench()
-        bench.delivery.logReader.complete(bench.logs[0])
+        bench.socketWriter.logReader.complete(bench.logs[0])
         let read = bench.reads.removeFirst()
         bench.add()
         // The answer has the state at the time of the request.

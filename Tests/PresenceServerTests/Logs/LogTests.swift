@@ -89,7 +89,7 @@ struct LogTests {
         bench.add()
         #expect(bench.endTurn() == entries(101...503))
         #expect(bench.requests.isEmpty && bench.logs[0].log?.hasCursors == false)
-        #expect(bench.metrics.catchUps == 2 && bench.delivery.catchUps.count == 0 && bench.outboxes.held == 0)
+        #expect(bench.metrics.catchUps == 2 && bench.socketWriter.catchUps.count == 0 && bench.outboxes.held == 0)
     }
 
     @Test func `a subscription's cursor may be in memory, older, or ahead of this server`() {
@@ -155,24 +155,24 @@ struct LogTests {
         _ = bench.endTurn()
         for connection in bench.connections { bench.watchers.subscribe(connection, to: bench.logs[0], after: 0) }
         _ = bench.endTurn()
-        #expect(bench.requests.count == CatchUps.mostUnderWay && bench.delivery.catchUps.count == count)
-        bench.delivery.catchUps.fail(bench.requests.removeFirst())
+        #expect(bench.requests.count == CatchUps.mostUnderWay && bench.socketWriter.catchUps.count == count)
+        bench.socketWriter.catchUps.fail(bench.requests.removeFirst())
         // An answer without entries counts as a failure.
-        bench.delivery.catchUps.complete(bench.requests.removeFirst(), with: [])
+        bench.socketWriter.catchUps.complete(bench.requests.removeFirst(), with: [])
         while !bench.requests.isEmpty { bench.answer(page: 300) }
-        #expect(bench.delivery.catchUps.count == 2)
+        #expect(bench.socketWriter.catchUps.count == 2)
         bench.clock.advance(to: bench.clock.now + CatchUps.pause - 1)
-        bench.delivery.catchUps.tick()
+        bench.socketWriter.catchUps.tick()
         #expect(bench.requests.isEmpty)
         bench.clock.advance(to: bench.clock.now + 1)
-        bench.delivery.catchUps.tick()
+        bench.socketWriter.catchUps.tick()
         #expect(bench.requests.count == 2)
         while !bench.requests.isEmpty { bench.answer(page: 300) }
         _ = bench.endTurn()
         for index in 0..<count {
             #expect(bench.sockets.written[UInt32(index)].map { $0.count } == entries(1...300).utf8.count)
         }
-        #expect(bench.delivery.catchUps.count == 0)
+        #expect(bench.socketWriter.catchUps.count == 0)
     }
 
     @Test func `an entry may replace those that the store no longer has`() {
@@ -181,7 +181,7 @@ struct LogTests {
         _ = bench.endTurn()
         bench.watchers.subscribe(bench.connections[0], to: bench.logs[0], after: 3)
         _ = bench.endTurn()
-        bench.delivery.catchUps.complete(
+        bench.socketWriter.catchUps.complete(
             bench.requests.removeFirst(), with: [LogEntry(sequence: 290, frame: Array("reset;".utf8))])
         #expect(bench.endTurn() == "reset;" + entries(291...300))
     }
@@ -246,7 +246,7 @@ struct LogTests {
         #expect(bench.outboxes.held == page)
         while !bench.requests.isEmpty { bench.answer() }
         #expect(bench.outboxes.held == page && bench.endTurn() == "")
-        #expect(bench.delivery.catchUps.count == 0)
+        #expect(bench.socketWriter.catchUps.count == 0)
         // It reads again, and gets all entries of each log.
         var read: [Substring] = []
         for _ in 0..<20 {
@@ -269,7 +269,7 @@ struct LogTests {
         _ = bench.endTurn()
         let asked = bench.metrics.catchUps
         while !bench.requests.isEmpty { bench.answer() }
-        #expect(bench.metrics.catchUps == asked && bench.delivery.catchUps.count == 0)
+        #expect(bench.metrics.catchUps == asked && bench.socketWriter.catchUps.count == 0)
         bench.readsAgain(0)
         _ = bench.endTurn()
         #expect(bench.requests.count == CatchUps.mostUnderWay)

@@ -93,7 +93,7 @@ struct RestingWatchTests {
         _ = bench.endTurn()
         bench.watchers.pause(bench.connections[0], on: bench.logs[0])
         bench.store[0].removeLast(3)
-        bench.delivery.logReader.complete(bench.logs[0])
+        bench.socketWriter.logReader.complete(bench.logs[0])
         bench.answerRead()
         #expect(bench.endTurn() == "")
         bench.add(count: 4)

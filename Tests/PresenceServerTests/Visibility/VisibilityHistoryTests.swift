@@ -281,7 +281,7 @@ final class VisibilityHistory {
         let keys = Partitions(count: world.configuration.partitions).keys(of: user)
         let answer = try world.redis.command(["HMGET", keys.user(user)] + PersonRead.fields).get()
         let (_, version, body) = PersonRead(answer).registers[kind == .presence ? 0 : 1]
-        return version == 0 ? Register() : RegisterFrame.object(version: version, body: body)
+        return version == 0 ? Register() : RegisterEncoder.object(version: version, body: body)
     }
 }
 

@@ -39,7 +39,7 @@ extension HistoryRun {
         var found: (presence: Presence, profile: ProfileRegister) = (.unknown, .none)
         for (kind, version, body) in PersonRead(answer).registers where version > 0 {
             let event = body.withUnsafeBytes {
-                RegisterFrame.event(kind, user: person.id, version: version, body: $0, at: 1)
+                RegisterEncoder.event(kind, user: person.id, version: version, body: $0, at: 1)
             }
             // The frame's payload, without its header.
             let start = event.bytes.firstIndex(of: UInt8(ascii: "{"))!

@@ -8,7 +8,7 @@ local user = read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
 local sessions = redis.call('HKEYS', sessionsKey)
 if #sessions > 0 then
     redis.call('DEL', sessionsKey)
-    put(user, 'barredAt', int(now))
+    setUserField(user, 'barredAt', int(now))
     seen(user, now)
 end
 redis.call('PUBLISH', channel, table.concat({ 'D', id, '0', int(now), table.concat(sessions, ' ') }, ' '))

@@ -47,7 +47,7 @@ for i = 1, #values, 2 do
 end
 
 -- Over: most users never have another one.
-put(user, 'ban', false)
+setUserField(user, 'ban', false)
 if tonumber(most) > 0 and count >= tonumber(most) and not isHeld then return { 'CROWDED' } end
 
 held[#held + 1] = table.concat({ incarnation, device, kind, state, int(began) }, ' ')
@@ -60,7 +60,7 @@ if chosen ~= '' then
     elseif tonumber(chosenVersion) > tonumber(user.chosenVersion or '0') then
         -- Redis lost the chosen status, and the shard still has it.
         choose(user, chosen, text, clearAfter)
-        put(user, 'chosenVersion', chosenVersion)
+        setUserField(user, 'chosenVersion', chosenVersion)
     end
 end
 lapse(user)

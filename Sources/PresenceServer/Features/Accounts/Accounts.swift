@@ -40,10 +40,10 @@ final class Accounts: Feature {
     private(set) var late: LateWork!
     private var guestSweep: GuestSweep?
     private(set) var reuses: MetricCounter!
-    let addressKey: DrawnKey
+    let loginKey: DrawnKey
     /// `nil` until its key has been read from Redis, which happens before the first call.
-    var addresses: AddressPartitions? {
-        addressKey.bytes.map { AddressPartitions(key: $0, partitions: shard.partitions) }
+    var logins: LoginPartitions? {
+        loginKey.bytes.map { LoginPartitions(key: $0, partitions: shard.partitions) }
     }
     /// The feature with usernames, by which users may sign in too.
     weak var usernames: Usernames?
@@ -71,8 +71,8 @@ final class Accounts: Feature {
         emailChange = EmailChange(shard)
         identityChange = IdentityChange(shard)
         directory = shard.shared.object { ProviderDirectory() }
-        addressKey = DrawnKey(
-            shard, shard.partitions.space.addressKey, count: AddressPartitions.keyBytes, what: "the key of addresses")
+        loginKey = DrawnKey(
+            shard, shard.partitions.space.addressKey, count: LoginPartitions.keyBytes, what: "the key of addresses")
         let configuration = shard.configuration
         let burst = configuration[Accounts.perAddress]
         signUps = Rates(burst > 0 ? RateLimit(every: 60_000, burst: burst) : nil)
@@ -108,7 +108,7 @@ final class Accounts: Feature {
     func sessionGreeted(_ session: Session) { if isOn { own.greeted(session) } }
     func sessionEnded(_ session: Session) { if isOn { own.ended(session) } }
 
-    func storeAgain() async throws(RedisFailure) { if isOn { try await addressKey.read() } }
+    func storeAgain() async throws(RedisFailure) { if isOn { try await loginKey.read() } }
     func readAgain() async throws(RedisFailure) { if isOn { try await own.readAgain() } }
 
     func becameLive() {
@@ -119,9 +119,9 @@ final class Accounts: Feature {
     }
 
     /// - Throws: If the shard is not live, or does not have the key of addresses yet.
-    func liveAddresses() throws(Refusal) -> AddressPartitions {
-        guard shard.link.isLive, let addresses else { throw .noStore }
-        return addresses
+    func liveLogins() throws(Refusal) -> LoginPartitions {
+        guard shard.link.isLive, let logins else { throw .noStore }
+        return logins
     }
 
     /// - Throws: A refusal with the message, if the caller's address has requested too many sign-ups and mails.
@@ -142,7 +142,7 @@ final class Accounts: Feature {
         guard let person = shard.watchers.person(event.subjectBytes) else { return }
         for kind in [RegisterKind.presence, .profile] {
             shard.policies.announce(
-                RegisterFrame.unknown(kind, user: person.subject, at: event.at), kind, on: person, at: event.at)
+                RegisterEncoder.unknown(kind, user: person.subject, at: event.at), kind, on: person, at: event.at)
         }
     }
 }

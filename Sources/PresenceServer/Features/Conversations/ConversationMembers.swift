@@ -8,14 +8,14 @@ final class ConversationMembers {
     private var events = 0
 
     /// Takes the members from an event.
-    func told(_ users: Set<UserID>) {
+    func replace(with users: Set<UserID>) {
         events += 1
         self.users = users
     }
 
     /// Takes the members from an event that may be older than the last read, so this only removes users. Users who were
     /// added again since then are read.
-    func toldAtMost(_ users: Set<UserID>) {
+    func restrict(to users: Set<UserID>) {
         events += 1
         self.users.formIntersection(users)
     }

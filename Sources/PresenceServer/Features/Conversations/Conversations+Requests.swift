@@ -87,7 +87,7 @@ extension Conversations {
 
     /// How many members cost as much as a request: members who receive a change, and members whom a mark's script
     /// reads.
-    static let (toldMembers, markedMembers) = (10, 50)
+    static let (notifiedMembers, markedMembers) = (10, 50)
 
     /// A change of a conversation is sent to all members, so its cost for Redis grows with their number, which is known
     /// only afterwards. The user's next request pays for the members beyond the first few.
@@ -119,7 +119,7 @@ extension Conversations {
                 "most": shard.configuration[Self.mostParticipants],
             ], each: changes)
         let reply = try await joining.change(call, of: intent, for: user).accepted(or: ConversationRefusal.self)
-        if reply.count > 0 { charge(user, reply[0], for: Self.toldMembers) }
+        if reply.count > 0 { charge(user, reply[0], for: Self.notifiedMembers) }
         return .ok
     }
 

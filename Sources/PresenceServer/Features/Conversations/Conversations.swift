@@ -56,7 +56,7 @@ final class Conversations: Feature {
         registry.event("N") { [unowned self] in lists.handle($0) }
         registry.event("C") { [unowned self] event in
             if let id = event.subject { pairs[id] = nil }
-            for told in onMembers { told(event) }
+            for notify in onMembers { notify(event) }
         }
     }
 

@@ -48,9 +48,9 @@ final class MessageLogs: TopicKind {
             return
         }
         let users = Set(event.words.compactMap { UserID($0) })
-        members.toldAtMost(users)
+        members.restrict(to: users)
         // Former members still get the messages that came before this event.
-        members.apply(to: topic, in: shard.watchers) { shard.delivery.writeNow(to: $0) }
+        members.apply(to: topic, in: shard.watchers) { shard.socketWriter.writeNow(to: $0) }
         let areBack = shard.watchers.paused(on: topic).contains { connection in
             connection.session.map { users.contains($0.user.id) } ?? false
         }

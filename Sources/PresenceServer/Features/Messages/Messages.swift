@@ -33,9 +33,9 @@ final class Messages: Feature {
     /// Used in place of `aging`, if messages are kept for any time.
     private var agingReset: AgingReset?
     var conversations: Conversations { shard.feature(Conversations.self)! }
-    private var sent: MetricCounter!
-    private var bytes: Rates<UserID>
-    private let room: StoreRoom
+    var sent: MetricCounter!
+    var bytes: Rates<UserID>
+    let room: StoreRoom
     /// Decides about texts before they are stored; `nil` if none needs that.
     var moderation: Moderation?
     /// Called with the conversation of each message that was deleted through this shard.
@@ -60,9 +60,7 @@ final class Messages: Feature {
         }
         sent = registry.counter("messages_sent_total", help: "messages stored, and those sent again")
         conversations.onMembers.append { [unowned self] in logs.handle(members: $0) }
-        registry.request(
-            "send", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.send(members) },
-            answer: { [unowned self] in try await send($0, $1) })
+        registerSending(in: &registry)
         registry.request(
             "editMessage", decode: { (members, _) throws(DecodingFailure) in try MessageRequest.edit(members) },
             answer: { [unowned self] in try await edit($0, $1) })
@@ -86,46 +84,6 @@ final class Messages: Feature {
 
     // MARK: Changes
 
-    /// Charges the user for this many bytes.
-    private func charge(_ count: Int, _ context: RequestContext) throws(Refusal) {
-        let now = shard.clock.now
-        bytes.expire(now: now)
-        guard let wait = bytes.charge(count, to: context.user, at: now) else { return }
-        throw shard.met(.userBytes, retryAfter: wait)
-    }
-
-    /// A message may be refused, in this order: for the user's bytes; for the token or the session (`Writer`, read here and not
-    /// by the script); for Redis' memory (`StoreRoom`); for a block; and by `send.lua`, which decides, stores and publishes.
-    private func send(_ request: MessageRequest.Send, _ context: RequestContext) async throws(Refusal) -> Answer {
-        try charge(request.message.bytes, context)
-        let reply = try await send(request.message, from: context.user, in: request.conversation, by: context.writer)
-        return encodeReply("sent", request.conversation, reply, context)
-    }
-
-    /// A direct conversation accepts no message while one of its users blocks the other. The script decides, because it
-    /// still answers a message that is stored already.
-    ///
-    /// - Parameter writer: `nil` for a backend.
-    func send(
-        _ message: MessageRequest.New, from user: UserID, in id: ConversationID, by writer: Writer? = nil
-    ) async throws(Refusal) -> ScriptReply {
-        let draft = MessageDraft(message, from: user, in: id, isOfBackend: writer == nil)
-        let reply = try await decided(draft, by: writer) { [self] (step) async throws(Refusal) in
-            try room.admit(message.bytes)
-            let isBlocked = try await conversations.isBlocked(user, in: id)
-            return try await run(
-                .send, id, verdict: step,
-                [
-                    "conversation": id, "from": user, "id": message.id, "text": message.text,
-                    "attachments": message.attachments, "priority": message.priority, "keep": keep,
-                    "keepFor": shard.configuration[Self.keepFor], "isBlocked": isBlocked, "longest": longest,
-                    "ask": step.ask, "replacement": step.replacement,
-                ])
-        }
-        sent.value += 1
-        return reply
-    }
-
     /// The new text is rejected while one of the two users of a direct conversation blocks the other, like a new
     /// message.
     private func edit(_ request: MessageRequest.Edit, _ context: RequestContext) async throws(Refusal) -> Answer {
@@ -145,18 +103,6 @@ final class Messages: Feature {
         return encodeReply("messageUpdated", id, reply, context)
     }
 
-    /// Runs `store` once, or again after each step to a verdict. Before each run, the writer's token is checked.
-    private func decided(
-        _ draft: MessageDraft, by writer: Writer?, _ store: @escaping (VerdictStep) async throws(Refusal) -> ScriptReply
-    ) async throws(Refusal) -> ScriptReply {
-        let admitted = { [shard] (step: VerdictStep) async throws(Refusal) -> ScriptReply in
-            if let writer { try await shard.admit(writer) }
-            return try await store(step)
-        }
-        guard let moderation else { return try await admitted(.none) }
-        return try await moderation.decide(draft, admitted)
-    }
-
     private func delete(
         _ request: (conversation: ConversationID, message: String), _ context: RequestContext
     ) async throws(Refusal) -> Answer {
@@ -167,41 +113,11 @@ final class Messages: Feature {
 
     /// - Parameter user: `nil` for a backend.
     func delete(_ message: String, in id: ConversationID, by user: UserID?) async throws(Refusal) -> ScriptReply {
-        defer { for told in onDeletion { told(id) } }
+        defer { for notify in onDeletion { notify(id) } }
         return try await run(
             .deleteMessage, id, ["conversation": id, "user": user, "id": message, "keep": keep])
     }
 
-    /// - Parameter verdict: Given for scripts that may need one. Their replies about it are accepted.
-    private func run(
-        _ script: Script, _ id: ConversationID, verdict: VerdictStep? = nil,
-        _ arguments: KeyValuePairs<StaticString, any ScriptArgument>
-    ) async throws(Refusal) -> ScriptReply {
-        let keys = shard.partitions.keys(of: id)
-        let names = verdict.map { keys.written(id, verdict: $0.key) } ?? keys.written(id)
-        let reply = try await shard.run(ScriptCall(script, in: keys, names, arguments), about: id)
-        return VerdictStep.words.contains(reply.word) ? reply : try reply.accepted(or: MessageRefusal.self)
-    }
-
-    /// The reply is `OK` and the message; if members receive it, their number is between them.
-    private func encodeReply(
-        _ type: StaticString, _ id: ConversationID, _ reply: ScriptReply, _ context: RequestContext
-    ) -> Answer {
-        if reply.count > 1 { conversations.charge(context.user, reply[0], for: Conversations.toldMembers) }
-        guard let message = StoredMessage(last: reply) else { return .refusal(MessageRefusal.unreadable) }
-        var payload: [UInt8] = []
-        ServerMessageWriter.begin(type, id: context.id, to: &payload)
-        JSONWriter.member("conversation", id.string, to: &payload)
-        JSONWriter.key("message", to: &payload)
-        message.write(to: &payload)
-        JSONWriter.raw("}", to: &payload)
-        return .message(payload)
-    }
-
-    /// A message's object may take a third of the longest message to clients, in bytes, so that it fits together with
-    /// the rest.
-    private var longest: Int { shard.configuration.limits.maxServerMessageBytes / 3 }
-    private var keep: Int { shard.configuration[Self.keepPerConversation] }
 }
 
 /// Why a script refuses a request about a conversation's messages.

@@ -8,7 +8,7 @@ extension NotificationInboxes {
         let user: UserID
         var isReady = false
         /// Its place once `frames` are written.
-        var told = Place()
+        var announced = Place()
         /// Its place without `frames`.
         var written = Place()
         var frames: [[UInt8]] = []
@@ -21,7 +21,7 @@ extension NotificationInboxes {
         var isInDoubt = false
         var isReading = false
 
-        var isBehind: Bool { isInDoubt || wanted > told.version }
+        var isBehind: Bool { isInDoubt || wanted > announced.version }
 
         init(_ connection: Connection, _ user: UserID, _ outboxes: Outboxes) {
             self.connection = connection
@@ -33,7 +33,7 @@ extension NotificationInboxes {
 
         /// Drops everything but its place.
         func fallBehind(_ version: Int64) {
-            (frames, bytes, told) = ([], 0, written)
+            (frames, bytes, announced) = ([], 0, written)
             wanted = max(wanted, version)
         }
     }

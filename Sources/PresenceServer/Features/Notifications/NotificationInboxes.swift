@@ -57,8 +57,8 @@ final class NotificationInboxes {
     /// Answers the subscription with this reading.
     func ready(_ subscriber: Subscriber, _ reading: NotificationReading) {
         guard users.ready(subscriber) else { return }
-        subscriber.told = Place(version: reading.counts.version, seq: reading.last)
-        subscriber.written = subscriber.told
+        subscriber.announced = Place(version: reading.counts.version, seq: reading.last)
+        subscriber.written = subscriber.announced
         mark(subscriber)
     }
 
@@ -68,12 +68,12 @@ final class NotificationInboxes {
 
     /// Reads a user's notifications.
     ///
-    /// - Parameter told: The place up to which the reader has the notifications: of these only the numbers are read.
+    /// - Parameter announced: The place up to which the reader has the notifications: of these only the numbers are read.
     func read(
-        _ user: UserID, version: Int64 = 0, told seq: Int64 = 0
+        _ user: UserID, version: Int64 = 0, announced seq: Int64 = 0
     ) async throws(RedisFailure) -> NotificationReading {
         do throws(RedisFailure) {
-            let call = reading(of: user, count: Int64(Self.shown), version: version, told: seq)
+            let call = reading(of: user, count: Int64(Self.shown), version: version, announced: seq)
             if let reading = NotificationReading(try await shard.reply(to: call)) { return reading }
             throw .server(code: "ERR", message: "an answer that makes no sense")
         } catch {
@@ -84,7 +84,7 @@ final class NotificationInboxes {
 
     /// The script that reads the newest notifications, or those before a seq.
     func reading(
-        of user: UserID, count: Int64, version: Int64 = 0, told: Int64 = 0, before: Int64 = 0
+        of user: UserID, count: Int64, version: Int64 = 0, announced: Int64 = 0, before: Int64 = 0
     ) -> ScriptCall {
         let keys = shard.partitions.keys(of: user)
         return ScriptCall(
@@ -92,7 +92,7 @@ final class NotificationInboxes {
             [
                 "user": user, "keep": shard.configuration[Notifications.keep],
                 "keepFor": shard.configuration[Notifications.keepFor], "count": count, "version": version,
-                "told": told, "before": before,
+                "told": announced, "before": before,
             ])
     }
 
@@ -113,14 +113,14 @@ final class NotificationInboxes {
             subscriber.wanted = max(subscriber.wanted, version)
             return
         }
-        guard version > subscriber.told.version else { return }
-        guard news.previous <= subscriber.told.version else {
+        guard version > subscriber.announced.version else { return }
+        guard news.previous <= subscriber.announced.version else {
             // An event was lost, and the shard has not noticed the break yet.
             subscriber.wanted = version
             return mark(subscriber)
         }
-        subscriber.told.version = version
-        subscriber.told.seq = max(subscriber.told.seq, news.seq)
+        subscriber.announced.version = version
+        subscriber.announced.seq = max(subscriber.announced.seq, news.seq)
         // The answer to its request contains the change.
         if news.session == subscriber.connection.session?.id { return mark(subscriber) }
         if subscriber.bytes + frame.count > Self.mostBytes {
@@ -135,7 +135,7 @@ final class NotificationInboxes {
     /// Too much output waits: the connections with most are behind from now on.
     private func letGo(_ excess: Int) -> Int {
         users.letGo(excess) { subscriber in
-            subscriber.fallBehind(subscriber.told.version)
+            subscriber.fallBehind(subscriber.announced.version)
             mark(subscriber)
         }
     }
@@ -159,7 +159,7 @@ final class NotificationInboxes {
     private func frames(for connection: Connection) -> [UInt8] {
         guard let subscriber = users[connection] else { return [] }
         let frames = Array(subscriber.frames.joined())
-        (subscriber.frames, subscriber.bytes, subscriber.written) = ([], 0, subscriber.told)
+        (subscriber.frames, subscriber.bytes, subscriber.written) = ([], 0, subscriber.announced)
         if subscriber.isBehind { shard.tasks.run { [self] in try? await catchUp(subscriber, isTaking: true) } }
         return frames
     }
@@ -175,9 +175,9 @@ final class NotificationInboxes {
         subscriber.isInDoubt = false
         catchUps.value += 1
         defer { subscriber.isReading = false }
-        let (user, told) = (subscriber.user, subscriber.told)
+        let (user, announced) = (subscriber.user, subscriber.announced)
         do throws(RedisFailure) {
-            let reading = try await read(user, version: told.version, told: told.seq)
+            let reading = try await read(user, version: announced.version, announced: announced.seq)
             if !subscriber.connection.isClosed { apply(reading, subscriber, isTaking: isTaking) }
         } catch {
             guard !subscriber.connection.isClosed else { return }
@@ -192,14 +192,14 @@ final class NotificationInboxes {
     private func apply(_ reading: NotificationReading, _ subscriber: Subscriber, isTaking: Bool) {
         defer { mark(subscriber) }
         // The connection has subscribed again meanwhile.
-        guard reading.counts.version >= subscriber.told.version, subscriber.isReady else { return }
-        let messages = reading.messages(after: subscriber.told.seq)
+        guard reading.counts.version >= subscriber.announced.version, subscriber.isReady else { return }
+        let messages = reading.messages(after: subscriber.announced.seq)
         guard isTaking || messages.reduce(0, { $0 + $1.count }) <= Self.mostBytes else {
             subscriber.isInDoubt = true
             return
         }
-        subscriber.told = Place(version: reading.counts.version, seq: max(subscriber.told.seq, reading.last))
-        subscriber.written = subscriber.told
+        subscriber.announced = Place(version: reading.counts.version, seq: max(subscriber.announced.seq, reading.last))
+        subscriber.written = subscriber.announced
         for message in messages { shard.replies.send(message, to: subscriber.connection) }
     }
 

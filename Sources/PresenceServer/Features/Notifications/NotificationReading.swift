@@ -42,8 +42,8 @@ struct NotificationReading {
 
     /// The messages for a reader who has all notifications up to a seq: each newer notification, oldest first, then the
     /// counts.
-    func messages(after told: Int64) -> [[UInt8]] {
-        let news = items.filter { $0.seq > told && !$0.json.isEmpty }.reversed().map { item in
+    func messages(after announced: Int64) -> [[UInt8]] {
+        let news = items.filter { $0.seq > announced && !$0.json.isEmpty }.reversed().map { item in
             NotificationMessage.notification(item.json, counts, replaces: [])
         }
         let read = items.filter(\.isRead).map(\.seq)

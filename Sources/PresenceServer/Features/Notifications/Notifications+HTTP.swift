@@ -80,13 +80,13 @@ extension Notifications {
 
     /// Stores a notification for users of one partition.
     ///
-    /// - Parameter told: When the notification's message was pushed (ms since 1970), since the same message may be pushed
+    /// - Parameter pushedAt: When the notification's message was pushed (ms since 1970), since the same message may be pushed
     ///   again; `nil` for backends' notifications.
     func store(
-        _ new: NotificationRequest.New, for users: [UserID], told: Timestamp? = nil, _ progress: Progress
+        _ new: NotificationRequest.New, for users: [UserID], pushedAt: Timestamp? = nil, _ progress: Progress
     ) async {
         do throws(RedisFailure) {
-            let reply = try await shard.reply(to: storing(new, for: users, told: told))
+            let reply = try await shard.reply(to: storing(new, for: users, pushedAt: pushedAt))
             progress.begin()
             // Id and seq of each user who did not have the notification yet.
             let count = (reply.count - 1) / 2
@@ -101,18 +101,18 @@ extension Notifications {
             }
             // One of the records is damaged; the other users get the notification, or have it by now.
             progress.begin()
-            for user in users { await store(new, for: [user], told: told, progress) }
+            for user in users { await store(new, for: [user], pushedAt: pushedAt, progress) }
         }
     }
 
-    private func storing(_ new: NotificationRequest.New, for users: [UserID], told: Timestamp?) -> ScriptCall {
+    private func storing(_ new: NotificationRequest.New, for users: [UserID], pushedAt: Timestamp?) -> ScriptCall {
         let keys = shard.partitions.keys(of: users[0])
-        let isPushed = told == nil && shard.feature(Push.self)?.hasReceivers == true
+        let isPushed = pushedAt == nil && shard.feature(Push.self)?.hasReceivers == true
         return ScriptCall(
             .notify, in: keys, ["push": keys.push],
             [
                 "keep": shard.configuration[Self.keep], "keepFor": shard.configuration[Self.keepFor],
-                "id": new.id, "collapse": new.collapse, "json": new.json, "told": told,
+                "id": new.id, "collapse": new.collapse, "json": new.json, "told": pushedAt,
                 "wait": isPushed ? new.waitForPush : nil, "kind": JSONWriter.encoded(new.kind!.string),
             ], each: users,
             eachKey: users.flatMap {

@@ -43,7 +43,7 @@ extension Notifications {
         guard let new = Self.notification(of: event, partition) else { return true }
         let progress = Progress()
         // A message whose push was held has its notification since then, and gets no other.
-        await store(new, for: new.users, told: event.wasHeld ? 0 : event.at, progress)
+        await store(new, for: new.users, pushedAt: event.wasHeld ? 0 : event.at, progress)
         guard progress.failure == nil else { return false }
         guard let seq = event.message, let due = shard.feature(Push.self)?.due,
             let conversation = new.collapse.flatMap({ ConversationID($0.string) })

@@ -80,7 +80,7 @@ extension Photos {
     ) throws(Refusal) -> HTTPResponse {
         guard let name else { return .done }
         guard let version = reply[0].int, let body = reply[1].bytes,
-            body.withUnsafeBytes({ RegisterFrame.isBody($0) })
+            body.withUnsafeBytes({ RegisterEncoder.isBody($0) })
         else {
             shard.recordDamage("profile", of: user)
             throw Refusal(.damagedRecord())
@@ -92,7 +92,7 @@ extension Photos {
             json.append(UInt8(ascii: ","))
         }
         json +=
-            Array(#""profile":"#.utf8) + RegisterFrame.object(version: version, body: shard.bodyMark.filled(body)).bytes
+            Array(#""profile":"#.utf8) + RegisterEncoder.object(version: version, body: shard.bodyMark.filled(body)).bytes
         return .json(200, json + [UInt8(ascii: "}")])
     }
 }

@@ -97,9 +97,9 @@ final class Photos: Feature {
         let removed = registry.counter("photos_swept_total", help: "unreferenced pictures removed by the sweep")
         return FileSweep.Subject(
             store: store, round: shard.configuration[Photos.sweepTime],
-            installation: { [unowned shard] in shard.feature(Accounts.self)?.addresses?.installation },
+            installation: { [unowned shard] in shard.feature(Accounts.self)?.logins?.installation },
             isKnown: { [unowned shard] in
-                guard let key = shard.feature(Accounts.self)?.addressKey else { return false }
+                guard let key = shard.feature(Accounts.self)?.loginKey else { return false }
                 return await key.isKnown()
             }, isOwned: { [unowned self] in try? await isOwned($0) }, removed: { removed.value += 1 },
             failed: { [unowned self] in record($0, $1) })

@@ -12,7 +12,7 @@ final class Profiles: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        shard.bodyMark = BodyMark(PhotoAddress.mark, told: shard.configuration.photoBase + PhotoAddress.path)
+        shard.bodyMark = BodyMark(PhotoAddress.mark, replacement: shard.configuration.photoBase + PhotoAddress.path)
         registry.request(
             "updateProfile",
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.updateProfile(members) },
@@ -46,12 +46,12 @@ final class Profiles: Feature {
             ScriptCall(
                 .profile, in: keys, ["user": keys.user(user), "directory": keys.directory], ["user": user],
                 each: changes.arguments, by: writer))
-        guard let version = reply[0].int, let body = reply[1].bytes, body.withUnsafeBytes({ RegisterFrame.isBody($0) })
+        guard let version = reply[0].int, let body = reply[1].bytes, body.withUnsafeBytes({ RegisterEncoder.isBody($0) })
         else {
             shard.recordDamage("profile", of: user)
             throw Refusal(.damagedRecord())
         }
-        return (RegisterFrame.object(version: version, body: shard.bodyMark.filled(body)).bytes, version)
+        return (RegisterEncoder.object(version: version, body: shard.bodyMark.filled(body)).bytes, version)
     }
 }
 

@@ -106,7 +106,7 @@ final class Typing: Feature, TopicKind {
     /// The participants have changed: former participants must not receive any more.
     func handle(participants event: StoreEvent) {
         guard let topic = shard.watchers.topic(event.subjectBytes, conversations) else { return }
-        (topic.state as? ConversationTopic)?.members.told(Set(event.words.compactMap { UserID($0) }))
+        (topic.state as? ConversationTopic)?.members.replace(with: Set(event.words.compactMap { UserID($0) }))
         setParticipants(of: topic)
     }
 

@@ -40,7 +40,7 @@ import Testing
             faults: ["is there twice", "was acknowledged as", "was answered"], seed: 2),
         ScriptMistake(
             name: "a repeated send is counted again", at: "answered-again",
-            becomes: "sender.own = sender.own + 1 putMember(c, from) bump(c) save(c) return { 'OK', known }",
+            becomes: "sender.own = sender.own + 1 setMember(c, from) bump(c) save(c) return { 'OK', known }",
             faults: ["unread of", "urgent ones of"], seed: 3),
         ScriptMistake(
             name: "a mark moves back", at: "mark-read", becomes: "local read = math.min(tonumber(upTo), c.last)",
@@ -63,7 +63,7 @@ import Testing
             name: "an inbox that was not updated is not recorded", at: "written-down",
             faults: ["the inbox of"], seed: 3),
         ScriptMistake(
-            name: "the owner leaves, and the group has no owner", at: "successor", becomes: "put(c, 'owner', nil)",
+            name: "the owner leaves, and the group has no owner", at: "successor", becomes: "setField(c, 'owner', nil)",
             faults: ["the owner of", "it is another user"]),
         ScriptMistake(
             name: "a user who left continues to watch", at: "leaver-watches",

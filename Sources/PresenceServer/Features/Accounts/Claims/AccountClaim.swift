@@ -26,7 +26,7 @@ struct AccountClaim: Hashable {
 extension Accounts {
     /// The claim on a name; `nil` also if it cannot be read.
     func claim(on name: ClaimedName) async throws(Refusal) -> AccountClaim? {
-        guard let addresses, let key = name.claims(in: addresses) else { throw .noStore }
+        guard let logins, let key = name.claims(in: logins) else { throw .noStore }
         return try await shard.run("HGET", key, name.text).string.flatMap { AccountClaim($0) }
     }
 
@@ -37,7 +37,7 @@ extension Accounts {
 
     /// Whether a name is taken; releases a void claim.
     func isHeld(_ name: ClaimedName, by claim: AccountClaim) async throws(Refusal) -> Bool {
-        guard let addresses, let release = ScriptCall.release(claim, on: name, in: addresses) else { throw .noStore }
+        guard let logins, let release = ScriptCall.release(claim, on: name, in: logins) else { throw .noStore }
         if try await isMeant(claim, on: name) { return true }
         _ = try await shard.run(release, changes: false)
         return false

@@ -13,7 +13,7 @@ struct ClaimSteps {
         (self.shard, self.parse) = (shard, parse)
     }
 
-    private var addresses: AddressPartitions? { shard.feature(Accounts.self)?.addresses }
+    private var logins: LoginPartitions? { shard.feature(Accounts.self)?.logins }
 
     /// A step in the account's record.
     func inRecord(
@@ -32,7 +32,7 @@ struct ClaimSteps {
     func take(
         _ name: ClaimedName, _ number: String, for user: UserID, _ run: IntentRun
     ) async throws(RedisFailure) -> Bool {
-        guard let addresses, let call = ScriptCall.take(name, number, for: user, in: addresses) else {
+        guard let logins, let call = ScriptCall.take(name, number, for: user, in: logins) else {
             throw .disconnected(sent: false)
         }
         while true {
@@ -56,8 +56,8 @@ struct ClaimSteps {
     }
 
     func release(_ claim: AccountClaim, on name: ClaimedName, _ run: IntentRun) async throws(RedisFailure) {
-        guard let addresses else { throw .disconnected(sent: false) }
-        guard let call = ScriptCall.release(claim, on: name, in: addresses) else { throw .unexpectedReply }
+        guard let logins else { throw .disconnected(sent: false) }
+        guard let call = ScriptCall.release(claim, on: name, in: logins) else { throw .unexpectedReply }
         try await run.step(call, about: claim.user)
     }
 }

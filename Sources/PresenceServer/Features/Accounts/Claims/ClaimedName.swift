@@ -3,30 +3,30 @@ import PresenceProtocol
 
 /// A name that at most one account has. A keyed hash of the name chooses the partition of the claim on it.
 enum ClaimedName: Hashable {
-    case address(EmailAddress)
+    case email(EmailAddress)
     /// A provider's identity, by its digest.
     case identity(String)
 
     var text: String {
         switch self {
-        case .address(let email): email.text
+        case .email(let email): email.text
         case .identity(let digest): digest
         }
     }
 
     /// The partition of its claim; `nil` if the digest of an identity is none.
-    func keys(in addresses: AddressPartitions) -> PartitionKeys? {
+    func keys(in logins: LoginPartitions) -> PartitionKeys? {
         switch self {
-        case .address(let email): addresses.keys(of: email.text)
-        case .identity(let digest): addresses.keys(ofIdentity: digest)
+        case .email(let email): logins.keys(of: email.text)
+        case .identity(let digest): logins.keys(ofIdentity: digest)
         }
     }
 
     /// The hash with its claim.
-    func claims(in addresses: AddressPartitions) -> String? {
-        guard let keys = keys(in: addresses) else { return nil }
+    func claims(in logins: LoginPartitions) -> String? {
+        guard let keys = keys(in: logins) else { return nil }
         switch self {
-        case .address(let email): return keys.emails(with: email)
+        case .email(let email): return keys.emails(with: email)
         case .identity(let digest): return keys.identities(with: digest)
         }
     }
@@ -35,18 +35,18 @@ enum ClaimedName: Hashable {
 extension ScriptCall {
     /// Claims a name for an account; `nil` if the digest of an identity is none.
     static func take(
-        _ name: ClaimedName, _ number: String, for user: UserID, in addresses: AddressPartitions
+        _ name: ClaimedName, _ number: String, for user: UserID, in logins: LoginPartitions
     ) -> ScriptCall? {
-        guard let keys = name.keys(in: addresses), let claims = name.claims(in: addresses) else { return nil }
+        guard let keys = name.keys(in: logins), let claims = name.claims(in: logins) else { return nil }
         return ScriptCall(
             .takeClaim, in: keys, ["claims": claims], ["user": user, "number": number, "name": name.text])
     }
 
     /// Releases a name if the claim is unchanged; `nil` if the digest of an identity is none.
     static func release(
-        _ claim: AccountClaim, on name: ClaimedName, in addresses: AddressPartitions
+        _ claim: AccountClaim, on name: ClaimedName, in logins: LoginPartitions
     ) -> ScriptCall? {
-        guard let keys = name.keys(in: addresses), let claims = name.claims(in: addresses) else { return nil }
+        guard let keys = name.keys(in: logins), let claims = name.claims(in: logins) else { return nil }
         return ScriptCall(.releaseClaim, in: keys, ["claims": claims], ["claim": claim.text, "name": name.text])
     }
 
@@ -55,7 +55,7 @@ extension ScriptCall {
         let keys = partitions.keys(of: claim.user)
         let record: KeyValuePairs<StaticString, String> = ["user": keys.user(claim.user)]
         return switch name {
-        case .address(let email):
+        case .email(let email):
             ScriptCall(.holdsClaim, in: keys, record, ["address": email.text, "number": claim.number])
         case .identity(let digest):
             ScriptCall(.holdsIdentity, in: keys, record, ["identity": digest, "number": claim.number])

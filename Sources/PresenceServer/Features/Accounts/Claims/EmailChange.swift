@@ -47,7 +47,7 @@ final class EmailChange {
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        claims = ClaimSteps(shard) { EmailAddress($0).map { .address($0) } }
+        claims = ClaimSteps(shard) { EmailAddress($0).map { .email($0) } }
     }
 
     /// The intent's name in the set of unfinished intents.
@@ -118,7 +118,7 @@ final class EmailChange {
     }
 
     private func claimAddress(_ wish: Wish, _ run: IntentRun) async throws(RedisFailure) -> IntentEnd {
-        guard try await claims.take(.address(wish.email), wish.number, for: wish.user, run) else {
+        guard try await claims.take(.email(wish.email), wish.number, for: wish.user, run) else {
             return try await end(wish.number, .taken, run)
         }
         let keys = shard.partitions.keys(of: wish.user)
@@ -134,7 +134,7 @@ final class EmailChange {
         let reply = try await run.step(call, about: wish.user)
         if reply.word == "GONE" {
             guard let number = Int64(wish.number) else { throw .unexpectedReply }
-            try await claims.release(AccountClaim(user: wish.user, number: number), on: .address(wish.email), run)
+            try await claims.release(AccountClaim(user: wish.user, number: number), on: .email(wish.email), run)
             return try await end(wish.number, .gone, run)
         }
         guard let released = reply[0].string else { throw .unexpectedReply }

@@ -61,8 +61,8 @@ public struct AccountConsole {
 
     func user(named name: String) throws -> UserID? {
         if let email = EmailAddress(name) {
-            guard let addresses = try addresses() else { return nil }
-            let key = addresses.keys(of: email.text).emails(with: email)
+            guard let logins = try logins() else { return nil }
+            let key = logins.keys(of: email.text).emails(with: email)
             let claim = try store[key].run("HGET", key, email.text).string.flatMap { AccountClaim($0) }
             guard let claim, try account(of: claim.user)?.email == email.text else { return nil }
             return claim.user
@@ -100,10 +100,10 @@ public struct AccountConsole {
         try check(password, names: [email.local])
         let name = displayName.map(FreeText.trimmed) ?? configuration.defaultDisplayName(of: email)
         if let rule = DisplayName.brokenRule(by: name) { throw ConsoleFailure("the display name \(rule)") }
-        guard let addresses = try addresses(making: true) else {
+        guard let logins = try logins(making: true) else {
             throw ConsoleFailure("the key of addresses is damaged")
         }
-        let user = drawUser(in: addresses.partition(of: email.text))
+        let user = drawUser(in: logins.partition(of: email.text))
         let keys = partitions.keys(of: user)
         let reply = try run(
             ScriptCall(
@@ -141,8 +141,8 @@ public struct AccountConsole {
                     "isVerified": isVouching, "grant": "", "secret": "",
                 ]), keys)
         try expectOK(reply, account)
-        guard let addresses = try addresses() else { return }
-        let guesses = addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text))
+        guard let logins = try logins() else { return }
+        let guesses = logins.keys(of: email.text).guesses(logins.guesses(of: email.text))
         _ = try store[guesses].run("DEL", guesses)
     }
 
@@ -154,11 +154,11 @@ public struct AccountConsole {
     /// for that address also releases it at once.
     public func delete(_ account: Account) throws {
         let email = account.email.flatMap { EmailAddress($0) }
-        guard let addresses = try addresses(), account.email == nil || email != nil else {
+        guard let logins = try logins(), account.email == nil || email != nil else {
             throw ConsoleFailure("the account is damaged")
         }
         let (user, keys) = subject(of: account)
-        let isHere = email.map { addresses.partition(of: $0.text) == partitions.index(of: user) } ?? false
+        let isHere = email.map { logins.partition(of: $0.text) == partitions.index(of: user) } ?? false
         try expectOK(try run(keys.deletion(of: user, isHere ? email! : .nobody), keys), account)
     }
 
@@ -191,14 +191,14 @@ public struct AccountConsole {
     }
 
     /// `nil` if no server with accounts has run yet, or the key is damaged.
-    private func addresses(making: Bool = false) throws -> AddressPartitions? {
+    private func logins(making: Bool = false) throws -> LoginPartitions? {
         let name = partitions.space.addressKey
         if making {
-            _ = try store[name].run("SET", name, Sodium.random(AddressPartitions.keyBytes).hexadecimal, "NX")
+            _ = try store[name].run("SET", name, Sodium.random(LoginPartitions.keyBytes).hexadecimal, "NX")
         }
         let key = try store[name].run("GET", name).string.flatMap { [UInt8](hexadecimal: $0) }
-        guard let key, key.count == AddressPartitions.keyBytes else { return nil }
-        return AddressPartitions(key: key, partitions: partitions)
+        guard let key, key.count == LoginPartitions.keyBytes else { return nil }
+        return LoginPartitions(key: key, partitions: partitions)
     }
 
     private func run(_ call: ScriptCall, _ keys: PartitionKeys) throws -> ScriptReply {

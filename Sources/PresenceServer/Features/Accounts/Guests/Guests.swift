@@ -23,7 +23,7 @@ extension Accounts {
         if let named, let rule = DisplayName.brokenRule(by: FreeText.trimmed(named)) {
             throw Refusal(DecodingFailure.invalid("displayName", rule))
         }
-        _ = try liveAddresses()
+        _ = try liveLogins()
         try chargeSignUp(call, "too many accounts were created from this address: nothing was done")
         let (user, grant) = (UserID("u-" + shard.randomName())!, newGrant())
         let keys = shard.partitions.keys(of: user)
@@ -48,7 +48,7 @@ extension Accounts {
         }
         guard let email = EmailAddress(text) else { throw .invalidEmail }
         let user = try call.owner()
-        _ = try liveAddresses()
+        _ = try liveLogins()
         let keys = shard.partitions.keys(of: user)
         let words = try await shard.run("HMGET", keys.user(user), "version", "email", "held").array ?? []
         guard words.count == 3, words[0].bytes != nil else { throw .noAccount }

@@ -15,9 +15,9 @@ struct Identity {
     /// The mail to the account's address when the identity is linked.
     var notice = ""
 
-    init(_ claims: IdentityClaims, by provider: Provider, _ addresses: AddressPartitions) {
+    init(_ claims: IdentityClaims, by provider: Provider, _ logins: LoginPartitions) {
         self.provider = provider.name
-        digest = addresses.identity(claims.issuer, claims.subject)
+        digest = logins.identity(claims.issuer, claims.subject)
         email = claims.email.flatMap { EmailAddress($0) }
         isEmailVerified = claims.isEmailVerified
         displayName = claims.name.flatMap { DisplayName.normalized($0) }

@@ -39,17 +39,17 @@ final class IdentityChange {
 
     /// Links an identity to an account.
     ///
-    /// - Parameter address: The account must have verified it; `nil` if its user asks.
+    /// - Parameter email: The account must have verified it; `nil` if its user asks.
     /// - Returns: `OK`; `HELD` if the account has it already; `TAKEN` if another account has it; `NONE` without an account; `CHANGED`
     ///   if the account is disabled or has another address; `FULL` if it has too many; `OVER` if the wish ended early.
     func link(
-        _ identity: Identity, to user: UserID, with address: EmailAddress?, by writer: Writer?
+        _ identity: Identity, to user: UserID, with email: EmailAddress?, by writer: Writer?
     ) async throws(Refusal) -> ScriptReply {
         try await shard.carryOut(Intent(kind, user)) { [unowned self] (run) throws(RedisFailure) in
             let reply = try await claims.inRecord(
                 .wantIdentity, user,
                 [
-                    "intent": run.intent.member, "identity": identity.digest, "address": address?.text ?? "",
+                    "intent": run.intent.member, "identity": identity.digest, "address": email?.text ?? "",
                     "lifetime": Self.lifetime, "most": Self.most,
                 ], by: writer, run)
             guard reply.word == "OK" else { return .done(reply.value) }

@@ -17,7 +17,7 @@ extension Accounts {
             throw Refusal(.notFound, "there is nothing at this path")
         }
         let text = try call.body { (body) throws(DecodingFailure) in try body.text("payload") }
-        let addresses = try liveAddresses()
+        let logins = try liveLogins()
         try chargeTry(call, "too many tokens were tried from this address: this one was not checked")
         let notice = try await judged(call) { () async throws(Refusal) in
             let token: IdentityToken
@@ -38,7 +38,7 @@ extension Accounts {
         }
         shard.logSparsely("notice of a provider", ["provider": provider.name, "type": notice.type], level: .notice)
         guard Self.ending.contains(notice.type) else { return .empty }
-        try await end(addresses.identity(notice.issuer, notice.subject), of: provider, notice, addresses)
+        try await end(logins.identity(notice.issuer, notice.subject), of: provider, notice, logins)
         return .empty
     }
 
@@ -49,9 +49,9 @@ extension Accounts {
     }
 
     private func end(
-        _ digest: String, of provider: Provider, _ notice: ProviderNotice, _ addresses: AddressPartitions
+        _ digest: String, of provider: Provider, _ notice: ProviderNotice, _ logins: LoginPartitions
     ) async throws(Refusal) {
-        guard let place = addresses.keys(ofIdentity: digest) else { throw .noStore }
+        guard let place = logins.keys(ofIdentity: digest) else { throw .noStore }
         let claim = try await shard.run("HGET", place.identities(with: digest), digest).string.flatMap {
             AccountClaim($0)
         }

@@ -26,10 +26,10 @@ extension Accounts {
         guard let provider = providers.first(where: { $0.name == name }) else {
             throw Refusal(DecodingFailure.invalid("provider", "must be one of this server's providers"))
         }
-        let addresses = try liveAddresses()
+        let logins = try liveLogins()
         try chargeTry(call, "too many tokens were tried from this address: this one was not checked")
         let claims = try await verify(call, text, of: provider, nonce: nonce)
-        return Identity(claims, by: provider, addresses)
+        return Identity(claims, by: provider, logins)
     }
 
     /// - Parameter nonce: The request's. Apps may have given the provider its SHA-256 instead, as Apple advises.
@@ -113,8 +113,8 @@ extension Accounts {
 
     /// The user whose account has an address.
     private func owner(of email: EmailAddress) async throws(Refusal) -> UserID? {
-        _ = try liveAddresses()
-        guard let claim = try await claim(on: .address(email)), try await isHeld(.address(email), by: claim) else {
+        _ = try liveLogins()
+        guard let claim = try await claim(on: .email(email)), try await isHeld(.email(email), by: claim) else {
             return nil
         }
         return claim.user
@@ -155,7 +155,7 @@ extension Accounts {
     private func signUp(
         _ call: HTTPCall, _ identity: Identity, _ named: String?, _ device: SigningDevice
     ) async throws(Refusal) -> HTTPResponse? {
-        guard let addresses, let partition = addresses.partition(ofIdentity: identity.digest) else { throw .noStore }
+        guard let logins, let partition = logins.partition(ofIdentity: identity.digest) else { throw .noStore }
         let keys = shard.partitions.keys(partition)
         try chargeSignUp(call, "too many accounts were created from this address: nothing was done")
         let (user, grant) = (drawUser(in: partition), newGrant())

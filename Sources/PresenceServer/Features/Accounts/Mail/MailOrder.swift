@@ -42,9 +42,9 @@ extension Accounts {
     }
 
     /// If Redis cannot be read, the mail is in English: one in the wrong language is better than none.
-    private func recipient(of order: MailOrder, at address: String) async -> (language: String?, name: String?) {
+    private func recipient(of order: MailOrder, at recipient: String) async -> (language: String?, name: String?) {
         do throws(RedisFailure) {
-            guard let user = try await owner(of: order, at: address) else { return (nil, nil) }
+            guard let user = try await owner(of: order, at: recipient) else { return (nil, nil) }
             let words = try await shard.command([
                 "HMGET", shard.partitions.keys(of: user).user(user), "language", "profile",
             ])
@@ -56,10 +56,10 @@ extension Accounts {
         }
     }
 
-    private func owner(of order: MailOrder, at address: String) async throws(RedisFailure) -> UserID? {
+    private func owner(of order: MailOrder, at recipient: String) async throws(RedisFailure) -> UserID? {
         if let user = order.user { return UserID(user) }
-        guard let addresses, let email = EmailAddress(address) else { return nil }
-        let keys = addresses.keys(of: email.text)
+        guard let logins, let email = EmailAddress(recipient) else { return nil }
+        let keys = logins.keys(of: email.text)
         let claim = try await shard.command(["HGET", keys.emails(with: email), email.text])
         return claim.string.flatMap { AccountClaim($0) }?.user
     }

@@ -11,26 +11,26 @@ import WebSockets
 extension Accounts {
     /// The answer comes before anything is looked up, and the same script runs for every address.
     func requestMailCode(_ call: HTTPCall) throws(Refusal) -> HTTPResponse {
-        let address = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
-        _ = try liveAddresses()
+        let login = try call.body { (body) throws(DecodingFailure) in try body.text("email") }
+        _ = try liveLogins()
         try chargeSignUp(call, "too many mails were requested from this address: nothing was done")
-        guard let email = EmailAddress(address) else { return .accepted }
+        guard let email = EmailAddress(login) else { return .accepted }
         let code = MailCode()
         late.begin { [unowned self] () async throws(RedisFailure) in try await mailCode(code, to: email) }
         return .accepted
     }
 
     func mailCode(_ code: MailCode, to email: EmailAddress) async throws(RedisFailure) {
-        guard shard.link.isLive, let addresses else { throw .disconnected(sent: false) }
-        let keys = addresses.keys(of: email.text)
+        guard shard.link.isLive, let logins else { throw .disconnected(sent: false) }
+        let keys = logins.keys(of: email.text)
         let call = ScriptCall(
             .askMailCode, in: keys,
             [
-                "codes": keys.codes(addresses.guesses(of: email.text)), "emails": keys.emails(with: email),
+                "codes": keys.codes(logins.guesses(of: email.text)), "emails": keys.emails(with: email),
                 "mail": keys.mail,
             ],
             [
-                "address": email.text, "code": addresses.digest(of: code.digits, for: email.text),
+                "address": email.text, "code": logins.digest(of: code.digits, for: email.text),
                 "link": Sodium.sha256(Array(code.token.utf8)).hexadecimal, "lifetime": MailCode.lifetime,
                 "memory": Self.guessMemory, "text": MailText.signIn(email, code, self).encoded,
                 "forNew": shard.configuration[Accounts.mailCodeSignUp],
@@ -40,15 +40,15 @@ extension Accounts {
     }
 
     func signIn(_ call: HTTPCall, mailCode text: String) async throws(Refusal) -> HTTPResponse {
-        let (address, named, device) = try call.body { (body) throws(DecodingFailure) in
+        let (login, named, device) = try call.body { (body) throws(DecodingFailure) in
             (try body.text("email"), try body.optionalText("displayName"), try SigningDevice(body))
         }
         if let named, let rule = DisplayName.brokenRule(by: FreeText.trimmed(named)) {
             throw Refusal(DecodingFailure.invalid("displayName", rule))
         }
-        _ = try liveAddresses()
+        _ = try liveLogins()
         try chargeTry(call, "too many codes were tried from this address: this one was not checked")
-        guard let email = EmailAddress(address), let entry = MailCode.Entry(text),
+        guard let email = EmailAddress(login), let entry = MailCode.Entry(text),
             var claim = try await use(entry, of: email)
         else {
             countFailure(of: call.address)
@@ -56,7 +56,7 @@ extension Accounts {
         }
         tries.refund(1, to: call.address)
         for _ in 0..<4 {
-            if let owner = AccountClaim(claim), try await isHeld(.address(email), by: owner) {
+            if let owner = AccountClaim(claim), try await isHeld(.email(email), by: owner) {
                 return try await enter(owner.user, email, device)
             }
             guard shard.configuration[Accounts.mailCodeSignUp] else { throw .mailCode }
@@ -71,17 +71,17 @@ extension Accounts {
 
     /// The claim on the address if the entry is right, an empty text if there is none; `nil` if it is wrong.
     private func use(_ entry: MailCode.Entry, of email: EmailAddress) async throws(Refusal) -> String? {
-        guard let addresses else { throw .noStore }
-        let keys = addresses.keys(of: email.text)
+        guard let logins else { throw .noStore }
+        let keys = logins.keys(of: email.text)
         var (code, link) = ("", "")
         switch entry {
-        case .digits(let digits): code = addresses.digest(of: digits, for: email.text)
+        case .digits(let digits): code = logins.digest(of: digits, for: email.text)
         case .token(let token): link = Sodium.sha256(token).hexadecimal
         }
         let reply = try await shard.run(
             ScriptCall(
                 .useMailCode, in: keys,
-                ["codes": keys.codes(addresses.guesses(of: email.text)), "emails": keys.emails(with: email)],
+                ["codes": keys.codes(logins.guesses(of: email.text)), "emails": keys.emails(with: email)],
                 ["address": email.text, "code": code, "link": link, "memory": Self.guessMemory]))
         return reply.word == "OK" ? reply[0].string : nil
     }
@@ -119,8 +119,8 @@ extension Accounts {
     private func signUp(
         _ email: EmailAddress, _ displayName: String, _ device: SigningDevice
     ) async throws(Refusal) -> MailSignUp {
-        guard let addresses else { throw .noStore }
-        let (user, grant) = (drawUser(in: addresses.partition(of: email.text)), newGrant())
+        guard let logins else { throw .noStore }
+        let (user, grant) = (drawUser(in: logins.partition(of: email.text)), newGrant())
         let keys = shard.partitions.keys(of: user)
         let create = ScriptCall(
             .signUp, in: keys, keys.ofSignUp(user, email),

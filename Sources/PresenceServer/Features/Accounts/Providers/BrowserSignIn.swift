@@ -20,13 +20,13 @@ extension Accounts {
         guard challenge?.utf8.count ?? 43 == 43 else {
             throw Refusal(.badRequest, "challenge must be a SHA-256 in base64url", field: "challenge")
         }
-        let addresses = try liveAddresses()
+        let logins = try liveLogins()
         let documents = try await directory.documents(of: provider, with: nil, on: shard)
         guard let endpoint = documents.authorization else { throw IdentityRefusal.unavailable(after: 60_000).refusal }
         let state = SignInState(
             provider: provider.name, address: address, challenge: challenge,
             until: shard.clock.redisNow + SignInState.lifetime)
-        guard let cookie = state.sealed(with: addresses.key) else { throw .noStore }
+        guard let cookie = state.sealed(with: logins.key) else { throw .noStore }
         var fields = [
             ("response_type", "code"), ("client_id", provider.clientIDs[0]), ("redirect_uri", callback(provider)),
             ("scope", provider.scopes.joined(separator: " ")), ("state", state.state), ("nonce", state.nonce),
@@ -40,10 +40,10 @@ extension Accounts {
     func finishSignIn(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let provider = try browserProvider(call)
         let isForm = call.request.method == "POST"
-        let addresses = try liveAddresses()
+        let logins = try liveLogins()
         guard let fields = FormFields(isForm ? String(decoding: call.body, as: UTF8.self) : call.request.query),
             let cookie = self.cookie(of: provider, in: call),
-            let state = SignInState(sealed: cookie, with: addresses.key, at: shard.clock.redisNow),
+            let state = SignInState(sealed: cookie, with: logins.key, at: shard.clock.redisNow),
             state.provider == provider.name, SignInState.isSame(state.state, fields["state"] ?? "")
         else {
             throw Refusal(
@@ -51,7 +51,7 @@ extension Accounts {
         }
         let word: String
         do throws(Refusal) {
-            word = "code=" + (try await code(for: fields, state, provider, call, addresses))
+            word = "code=" + (try await code(for: fields, state, provider, call, logins))
         } catch {
             // A denied sign-in is the user's; all others are in the log.
             let reason = fields["error"] ?? error.message.reason ?? error.message.code.rawValue
@@ -71,9 +71,9 @@ extension Accounts {
         if let named, let rule = DisplayName.brokenRule(by: FreeText.trimmed(named)) {
             throw Refusal(DecodingFailure.invalid("displayName", rule))
         }
-        let addresses = try liveAddresses()
+        let logins = try liveLogins()
         try chargeTry(call, "too many codes were tried from this address: this one was not checked")
-        let key = codeKey(code, addresses)
+        let key = codeKey(code, logins)
         let kept = try await shard.run("GETDEL", key, changes: true).string
         guard let kept, let ticket = try? JSONDecoder().decode(SignInTicket.self, from: Data(kept.utf8)),
             ticket.isBound(to: verifier)
@@ -91,7 +91,7 @@ extension Accounts {
     /// A code of the page, for the provider's.
     private func code(
         for fields: FormFields, _ state: SignInState, _ provider: Provider, _ call: HTTPCall,
-        _ addresses: AddressPartitions
+        _ logins: LoginPartitions
     ) async throws(Refusal) -> String {
         let documents = try await directory.documents(of: provider, with: nil, on: shard)
         // RFC 9207: the answer must be of the provider that was asked.
@@ -111,17 +111,17 @@ extension Accounts {
             throw error
         }
         let claims = try await verify(call, token, of: provider, nonce: state.nonce)
-        let ticket = SignInTicket(Identity(claims, by: provider, addresses), challenge: state.challenge)
+        let ticket = SignInTicket(Identity(claims, by: provider, logins), challenge: state.challenge)
         let code = SignInState.random()
         guard let json = try? JSONEncoder().encode(ticket) else { throw .noStore }
         _ = try await shard.run(
-            "SET", codeKey(code, addresses), String(decoding: json, as: UTF8.self), "PX", "60000", changes: true)
+            "SET", codeKey(code, logins), String(decoding: json, as: UTF8.self), "PX", "60000", changes: true)
         return code
     }
 
-    private func codeKey(_ code: String, _ addresses: AddressPartitions) -> String {
+    private func codeKey(_ code: String, _ logins: LoginPartitions) -> String {
         let digest = Sodium.sha256(Array(code.utf8)).hexadecimal
-        return addresses.keys(of: digest).signInCode(Identifier(digest)!)
+        return logins.keys(of: digest).signInCode(Identifier(digest)!)
     }
 
     private func browserProvider(_ call: HTTPCall) throws(Refusal) -> Provider {

@@ -178,8 +178,8 @@ final class ProviderDirectory: Sendable {
     ) async throws(OutgoingFailure) -> ProviderDocuments.Texts {
         let configuration = try await get(ProviderDocuments.configurationAddress(of: provider))
         let text = String(decoding: configuration.body, as: UTF8.self)
-        guard let address = ProviderDocuments.keyAddress(in: text, of: provider) else { throw .broken }
-        let keys = try await get(address)
+        guard let url = ProviderDocuments.keyAddress(in: text, of: provider) else { throw .broken }
+        let keys = try await get(url)
         return ProviderDocuments.Texts(
             issuer: provider.issuer, until: now + ProviderDocuments.lifetime(keys), configuration: text,
             keys: String(decoding: keys.body, as: UTF8.self))

@@ -118,8 +118,8 @@ extension HTTPResponse {
         guard let account = reply[0].bytes, let body = reply[3].bytes else { return nil }
         var profile = ServerMessageWriter.noProfile
         if !body.isEmpty {
-            guard let version = reply[2].int, body.withUnsafeBytes({ RegisterFrame.isBody($0) }) else { return nil }
-            profile = Array(RegisterFrame.object(version: version, body: mark.filled(body)).bytes)
+            guard let version = reply[2].int, body.withUnsafeBytes({ RegisterEncoder.isBody($0) }) else { return nil }
+            profile = Array(RegisterEncoder.object(version: version, body: mark.filled(body)).bytes)
         }
         var json = Array(#"{"account":"#.utf8) + account + Array(#","profile":"#.utf8) + profile
         let identities = LinkedIdentity.all(in: reply[4].string ?? "")

@@ -38,12 +38,12 @@ extension Accounts {
         _ email: EmailAddress, for user: UserID, with own: EmailAddress?
     ) async throws(Refusal) -> Bool {
         let hides = shard.configuration[Accounts.hideExisting]
-        guard let claim = try await claim(on: .address(email)) else {
+        guard let claim = try await claim(on: .email(email)) else {
             // Without a claim, checks a claim that cannot exist, so that the response takes the same time.
-            if hides { _ = try await isMeant(AccountClaim(user: user, number: 0), on: .address(email)) }
+            if hides { _ = try await isMeant(AccountClaim(user: user, number: 0), on: .email(email)) }
             return true
         }
-        guard try await isHeld(.address(email), by: claim) else { return true }
+        guard try await isHeld(.email(email), by: claim) else { return true }
         // The claim belongs to an interrupted change of the same user.
         if claim.user == user, email != own { return true }
         if !hides { throw .emailTaken }

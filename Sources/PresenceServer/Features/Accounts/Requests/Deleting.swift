@@ -36,10 +36,10 @@ extension Accounts {
     func remove(
         _ user: UserID, held: PasswordHash?, guest: UnusedGuest? = nil, erases: Bool = false, by writer: Writer?
     ) async throws(Refusal) -> HTTPResponse {
-        guard let addresses else { throw .noStore }
+        guard let logins else { throw .noStore }
         let keys = shard.partitions.keys(of: user)
         let email = try await shard.run("HGET", keys.user(user), "email").string.flatMap { EmailAddress($0) }
-        let isHere = email.map { addresses.partition(of: $0.text) == shard.partitions.index(of: user) } ?? false
+        let isHere = email.map { logins.partition(of: $0.text) == shard.partitions.index(of: user) } ?? false
         let reply = try await shard.run(
             keys.deletion(of: user, isHere ? email! : .nobody, held: held, guest: guest, erases: erases, by: writer)
         ).accepted(or: AccountRefusal.self)

@@ -62,9 +62,9 @@ extension Accounts {
     func countGuess(
         _ call: HTTPCall, _ email: EmailAddress?, named name: String
     ) async throws(Refusal) -> (user: UserID?, guess: Guess) {
-        guard let addresses else { throw .noStore }
-        let keys = addresses.keys(of: name)
-        let key = keys.guesses(addresses.guesses(of: name))
+        guard let logins else { throw .noStore }
+        let keys = logins.keys(of: name)
+        let key = keys.guesses(logins.guesses(of: name))
         try chargeTry(call, "too many passwords were tried from this address: this one was not checked")
         let email = email ?? .nobody
         let reply = try await shard.run(

@@ -25,7 +25,7 @@ extension Accounts {
         check: (EmailAddress, String?) throws(Refusal) -> Void = { (_, _) throws(Refusal) in }
     ) async throws(Refusal) -> Confirmed {
         let user = try call.owner()
-        _ = try liveAddresses()
+        _ = try liveLogins()
         let place = try call.place(in: Self.passwords)
         let key = shard.partitions.keys(of: user).user(user)
         let words = try await shard.run("HMGET", key, "email", "password", "held", "version").array ?? []

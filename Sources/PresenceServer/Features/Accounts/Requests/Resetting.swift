@@ -25,8 +25,8 @@ extension Accounts {
         let hash = try await call.work(Self.passwords, at: place) { PasswordHash(of: password) }
         // The failures for the address are cleared first, because the second step uses up the token. The owner, who can read
         // the mail, must not be blocked by others' guesses.
-        guard let addresses else { throw .noStore }
-        _ = try await shard.run("DEL", addresses.keys(of: email.text).guesses(addresses.guesses(of: email.text)))
+        guard let logins else { throw .noStore }
+        _ = try await shard.run("DEL", logins.keys(of: email.text).guesses(logins.guesses(of: email.text)))
         let set = ScriptCall(
             .resetPassword, in: keys,
             [

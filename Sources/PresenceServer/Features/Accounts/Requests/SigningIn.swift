@@ -15,16 +15,16 @@ extension Accounts {
         if let mailCode { return try await signIn(call, mailCode: mailCode) }
         if let code { return try await signIn(call, code: code) }
         if let provider { return try await signIn(call, by: provider) }
-        let addresses = try liveAddresses()
+        let logins = try liveLogins()
         // Before everything else, so that in a flood refused calls cost little and do not count as failures.
         let place = try call.place(in: Self.passwords)
         let (text, password, device) = try call.body { (body) throws(DecodingFailure) in
             (try body.text("email"), try body.text("password"), try SigningDevice(body))
         }
-        let (email, name) = try await address(called: text)
+        let (email, name) = try await login(called: text)
         let (user, guess) = try await countGuess(call, email, named: name)
 
-        let key = user.map { shard.partitions.keys(of: $0).user($0) } ?? addresses.keys(of: name).user(Self.nobody)
+        let key = user.map { shard.partitions.keys(of: $0).user($0) } ?? logins.keys(of: name).user(Self.nobody)
         let words = try await guess.takenBack { () async throws(Refusal) in
             try await shard.run("HMGET", key, "password", "disabled", "email", "verified").array ?? []
         }
@@ -46,7 +46,7 @@ extension Accounts {
 
     /// The e-mail address for a sign-in by address or username, and the name under which attempts are counted. An invalid
     /// address has no user, and is counted like any other.
-    private func address(called text: String) async throws(Refusal) -> (EmailAddress?, name: String) {
+    private func login(called text: String) async throws(Refusal) -> (EmailAddress?, name: String) {
         guard !text.utf8.contains(UInt8(ascii: "@")), let usernames else {
             let email = EmailAddress(text)
             return (email, email?.text ?? text.lowercased())

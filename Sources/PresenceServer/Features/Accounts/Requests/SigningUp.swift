@@ -24,7 +24,7 @@ extension Accounts {
         let isGuest = try call.body { (body) throws(DecodingFailure) in try body.optionalBool("guest") ?? false }
         if isGuest { return try await signUpGuest(call) }
         let request = try signUp(of: call)
-        let addresses = try liveAddresses()
+        let logins = try liveLogins()
         // Reserved before the address is charged, so that a call refused for a full queue costs it nothing.
         let place = try call.place(in: Self.passwords)
         try chargeSignUp(call, "too many accounts were created from this address: nothing was done")
@@ -37,8 +37,8 @@ extension Accounts {
         var tries = 0
         while true {
             tries += 1
-            let (user, grant) = (drawUser(in: addresses.partition(of: request.email.text)), newGrant())
-            let reply = try await create(user, grant, request, hash, addresses)
+            let (user, grant) = (drawUser(in: logins.partition(of: request.email.text)), newGrant())
+            let reply = try await create(user, grant, request, hash, logins)
             switch (reply.word, reply[0].string) {
             case ("OK", "TAKEN"):
                 return try await respondNameTaken(call, request, Usernames.Obstacle.taken.refusal)
@@ -46,14 +46,14 @@ extension Accounts {
             case ("OK", "GONE"): if tries == 5 { throw .noStore }
             case ("OK", _):
                 if shard.configuration[Accounts.hideExisting] { return try await respondAlike(user, request.email) }
-                mail.deliver(addresses.keys(of: request.email.text))
+                mail.deliver(logins.keys(of: request.email.text))
                 return try tokens(
                     of: user, grant.id, key: grant.key, counter: 1, account: reply[1].bytes, status: 201)
             default:
                 guard let claim = reply[0].string.flatMap({ AccountClaim($0) }) else { throw .emailTaken }
                 // The claim may be void; then the address is free after all.
                 let isTaken = try await hidingFailures { () async throws(Refusal) in
-                    try await isHeld(.address(request.email), by: claim)
+                    try await isHeld(.email(request.email), by: claim)
                 }
                 if isTaken || tries >= 4 { return try await respondTaken(call, request, by: claim.user) }
             }
@@ -61,14 +61,14 @@ extension Accounts {
     }
 
     private func signUp(of call: HTTPCall) throws(Refusal) -> SignUp {
-        let (address, password, named, wished, idempotency, device) = try call.body { (body) throws(DecodingFailure) in
+        let (login, password, named, wished, idempotency, device) = try call.body { (body) throws(DecodingFailure) in
             (
                 try body.text("email"), try body.text("password"), try body.optionalText("displayName"),
                 try body.optionalText("username"), try body.optionalText("idempotency") ?? "", try SigningDevice(body)
             )
         }
         let language = try call.body { (body) throws(DecodingFailure) in try Self.language(in: body) }
-        guard let email = EmailAddress(address) else { throw .invalidEmail }
+        guard let email = EmailAddress(login) else { throw .invalidEmail }
         // A taken username would reveal whether the sign-up created an account.
         let username = shard.configuration[Accounts.hideExisting] ? nil : wished
         if let rule = rules.brokenRule(by: password, names: Self.names(email, username)) {
@@ -89,7 +89,7 @@ extension Accounts {
 
     /// Creates the account, with a claim on its username if there is one.
     private func create(
-        _ user: UserID, _ grant: NewGrant, _ request: SignUp, _ hash: PasswordHash, _ addresses: AddressPartitions
+        _ user: UserID, _ grant: NewGrant, _ request: SignUp, _ hash: PasswordHash, _ logins: LoginPartitions
     ) async throws(Refusal) -> ScriptReply {
         let signsIn = !shard.configuration[Accounts.hideExisting]
         let token = MailToken(user: user, purpose: .verify)
@@ -132,7 +132,7 @@ extension Accounts {
     private func respondAlike(_ user: UserID, _ email: EmailAddress) async throws(Refusal) -> HTTPResponse {
         defer { mail.deliver(shard.partitions.keys(of: user)) }
         _ = try await hidingFailures { () async throws(Refusal) in
-            try await isMeant(AccountClaim(user: user, number: 0), on: .address(email))
+            try await isMeant(AccountClaim(user: user, number: 0), on: .email(email))
         }
         return try await notify(user, "")
     }
@@ -173,7 +173,7 @@ extension Accounts {
         _ call: HTTPCall, _ request: SignUp, _ refusal: Refusal
     ) async throws(Refusal) -> HTTPResponse {
         guard refusal.message.code == .conflict, !request.idempotency.isEmpty, let name = request.username,
-            let claim = try await claim(on: .address(request.email)),
+            let claim = try await claim(on: .email(request.email)),
             try await usernames?.find(name) == claim.user
         else { throw refusal }
         return try await respondTaken(call, request, by: claim.user)

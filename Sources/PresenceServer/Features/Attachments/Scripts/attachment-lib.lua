@@ -22,7 +22,7 @@ local function mentions(text)
 end
 
 -- Counts a message as added (`by` is 1) or removed (-1). An upload without messages is due at once.
-local function mention(key, due, id, from, text, by)
+local function countReferences(key, due, id, from, text, by)
     if text == '' then return end
     for _, name in ipairs(mentions(text)) do
         local user, at, count = string.match(redis.call('HGET', key, name) or '', '^(%S+) (%d+) (%d+)$')

@@ -7,8 +7,8 @@
 -- replies: OK(time of the ban) | FENCED
 local user = read(id, userKey, sessionsKey, floorKey, channel, pastKey, bounds)
 local sessions = redis.call('HKEYS', sessionsKey)
-put(user, 'ban', limit .. ' ' .. reason)
-put(user, 'barredAt', int(now))
+setUserField(user, 'ban', limit .. ' ' .. reason)
+setUserField(user, 'barredAt', int(now))
 if #sessions > 0 then
     redis.call('DEL', sessionsKey) -- mutation: ban-ends-sessions
     seen(user, now)

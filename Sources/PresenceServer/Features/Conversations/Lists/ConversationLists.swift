@@ -170,11 +170,11 @@ final class ConversationLists {
             if let frame = entry.frame { frames += frame }
             guard let crowd = entry.crowd else { continue }
             guard !crowd.record.isPartial else {
-                subscriber.pace.told(crowd, CrowdPace.unread, at: now)
+                subscriber.pace.record(crowd, CrowdPace.unread, at: now)
                 continue
             }
             let frame = Self.frame(crowd.record.json(for: user, at: crowd.at), at: crowd.at)
-            subscriber.pace.told(crowd, frame.count, at: now)
+            subscriber.pace.record(crowd, frame.count, at: now)
             frames += frame
         }
         return frames

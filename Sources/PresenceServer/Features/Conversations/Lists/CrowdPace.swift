@@ -46,7 +46,7 @@ struct CrowdPace {
         return due
     }
 
-    mutating func told(_ crowd: Crowd, _ bytes: Int, at now: Milliseconds) {
+    mutating func record(_ crowd: Crowd, _ bytes: Int, at now: Milliseconds) {
         due = max(due, now) + Milliseconds(bytes / crowd.rate)
     }
 }

@@ -53,7 +53,7 @@ final class Marking {
     /// Marks whose tokens are being confirmed.
     private var asked: [ConversationID: Asked] = [:]
     private var late: DeadlineKind!
-    private var told: MetricCounter!
+    private var marked: MetricCounter!
     private var written: MetricCounter!
     /// The most users in one script.
     private static let most = 64
@@ -63,7 +63,7 @@ final class Marking {
     func register(in registry: inout Registry) {
         due = registry.deadline { [unowned self] key in if case .id(let id) = key { write(id) } }
         late = registry.deadline { [unowned self] key in if case .id(let id) = key { writeGood(id) } }
-        told = registry.counter("marks_total", help: "marks of conversations that clients sent")
+        marked = registry.counter("marks_total", help: "marks of conversations that clients sent")
         written = registry.counter(
             "mark_writes_total", help: "scripts that wrote marks, each the collected ones of one conversation")
         registry.gauge("marks_waiting", help: "marks collected and not yet written") { [unowned self] in
@@ -77,7 +77,7 @@ final class Marking {
     }
 
     private func mark(_ request: ConversationRequest.Marks, _ context: RequestContext) {
-        told.value += 1
+        marked.value += 1
         let id = request.conversation
         shard.write(
             context.connection, context.id, hurry: { [unowned self] in write(id) },

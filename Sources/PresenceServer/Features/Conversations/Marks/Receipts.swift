@@ -31,7 +31,7 @@ final class Receipts {
     ///   - former: Conversations that have the setting with this number.
     ///   - broken: Conversations that cannot take it.
     private func carryOn(
-        _ run: IntentRun, told former: [String] = [], number: String = "0", damaged broken: [String] = []
+        _ run: IntentRun, updated former: [String] = [], number: String = "0", damaged broken: [String] = []
     ) async throws(RedisFailure) -> IntentEnd {
         let (user, keys) = (run.intent.subject, shard.partitions.keys(of: run.intent.subject))
         let call = ScriptCall(
@@ -44,7 +44,7 @@ final class Receipts {
         let (receipts, number, ids) = (words[0], words[1], words.dropFirst(2))
         // Each conversation costs as much as a request, paid by the user's next requests.
         shard.userRates.consume(ids.count, by: user, at: shard.clock.now)
-        var (told, damaged) = ([String](), broken)
+        var (updated, damaged) = ([String](), broken)
         for name in ids {
             guard let id = ConversationID(name) else {
                 damaged.append(name)
@@ -54,13 +54,13 @@ final class Receipts {
             let call = ScriptCall(
                 .receiptsMember, in: keys, ["conversation": keys.conversation(id)],
                 ["conversation": id, "user": user, "receipts": receipts, "number": number])
-            if try await run.stepOrSkip(call, about: id) != nil { told.append(name) } else { damaged.append(name) }
+            if try await run.stepOrSkip(call, about: id) != nil { updated.append(name) } else { damaged.append(name) }
         }
         guard ids.count == Self.page else {
-            return try await carryOn(run, told: told, number: number, damaged: damaged)
+            return try await carryOn(run, updated: updated, number: number, damaged: damaged)
         }
-        return .more(IntentEnd.okReply) { [unowned self, told, damaged] (run) throws(RedisFailure) in
-            try await carryOn(run, told: told, number: number, damaged: damaged)
+        return .more(IntentEnd.okReply) { [unowned self, updated, damaged] (run) throws(RedisFailure) in
+            try await carryOn(run, updated: updated, number: number, damaged: damaged)
         }
     }
 }

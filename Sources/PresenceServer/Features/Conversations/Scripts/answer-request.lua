@@ -10,7 +10,7 @@ if isAccepted == '1' then
     c.seen = ownVersion(c, m)
     acceptRequest(c, user)
     m.archived = 0
-    putMember(c, user)
+    setMember(c, user)
     bump(c)
     save(c)
 elseif m.archived == 0 then

@@ -70,7 +70,7 @@ local function conversationAt(key, id)
 end
 
 -- `value` is a string, or nil to remove the field.
-local function put(c, field, value)
+local function setField(c, field, value)
     if c.raw[field] == value then return end
     c.raw[field] = value
     c.changed[field] = true
@@ -83,16 +83,16 @@ local function empty(c, log, changes, prints, attachments, due)
     redis.call('DEL', log, changes, prints)
     releaseAll(attachments, due, c.id)
     c.changes = c.changes + 1
-    put(c, 'changes', int(c.changes))
-    put(c, 'first', int(c.last + 1))
-    put(c, 'message', nil)
-    put(c, 'priority', nil)
-    put(c, 'deleted', nil)
+    setField(c, 'changes', int(c.changes))
+    setField(c, 'first', int(c.last + 1))
+    setField(c, 'message', nil)
+    setField(c, 'priority', nil)
+    setField(c, 'deleted', nil)
 end
 
-local function putMember(c, user)
+local function setMember(c, user)
     local m = c.members[user]
-    put(c, 'm:' .. user, table.concat({ int(m.joined), int(m.read), int(m.shown), int(m.delivered), int(m.own),
+    setField(c, 'm:' .. user, table.concat({ int(m.joined), int(m.read), int(m.shown), int(m.delivered), int(m.own),
         int(m.version), int(m.muted), int(m.archived), m.receipts, int(m.setting) }, ' '))
 end
 
@@ -131,10 +131,10 @@ end
 -- Adds a member, who has nothing to catch up with.
 local function join(c, user)
     local joins = tonumber(c.raw.joins or '0') + 1
-    put(c, 'joins', int(joins))
+    setField(c, 'joins', int(joins))
     c.members[user] = { joined = joins, read = c.last, shown = c.last, delivered = c.last, own = 0, version = 0, muted = 0,
         archived = 0, receipts = 'e', setting = 0 }
-    putMember(c, user)
+    setMember(c, user)
     c.left[user], c.joining[user] = nil, true
 end
 
@@ -142,9 +142,9 @@ end
 local function leave(c, user)
     c.seen = math.max(c.seen or 0, ownVersion(c, c.members[user]))
     c.members[user] = nil
-    put(c, 'm:' .. user, nil)
-    put(c, 'h:' .. user, nil)
-    if string.match(c.raw.request or '', '^%S+') == user then put(c, 'request', nil) end
+    setField(c, 'm:' .. user, nil)
+    setField(c, 'h:' .. user, nil)
+    if string.match(c.raw.request or '', '^%S+') == user then setField(c, 'request', nil) end
     c.left[user], c.joining[user] = true, nil
 end
 
@@ -154,7 +154,7 @@ local function bump(c)
     for _, m in pairs(c.members) do last = math.max(last, ownVersion(c, m)) end
     c.version = nextVersion(last, floorKey)
     c.news, c.only = c.version, nil
-    put(c, 'version', int(c.version))
+    setField(c, 'version', int(c.version))
 end
 
 -- Takes a version of what only this member sees. Other members do not learn that there is one.
@@ -163,7 +163,7 @@ local function bumpMember(c, user)
     m.version = nextVersion(math.max(ownVersion(c, m), c.seen or 0, c.version), floorKey)
     c.news, c.only = m.version, c.only or {}
     c.only[user] = true
-    putMember(c, user)
+    setMember(c, user)
 end
 
 -- Whether the conversation is a request that this member has not answered. Until then nothing of them reaches the other
@@ -173,14 +173,14 @@ local function isAsked(c, user) return c.raw.request == user or c.raw.request ==
 -- A member answers a request.
 local function acceptRequest(c, user)
     if not isAsked(c, user) then return end
-    put(c, 'request', nil)
+    setField(c, 'request', nil)
     local m = c.members[user]
     if m.receipts == 'e' then m.shown = m.read end
-    putMember(c, user)
+    setMember(c, user)
 end
 
 -- Updates `deleted` after a deletion (`added`), read marks, or the removal of old messages.
-local function noteDeleted(c, added)
+local function updateDeleted(c, added)
     if not added and not c.raw.deleted then return end
     local from, ranges, words = math.huge, {}, {}
     for _, m in pairs(c.members) do from = math.min(from, math.max(m.read, m.own) + 1) end
@@ -206,7 +206,7 @@ local function noteDeleted(c, added)
     for i, range in ipairs(ranges) do
         words[i] = range.low == range.high and int(range.low) or int(range.low) .. '-' .. int(range.high)
     end
-    put(c, 'deleted', #words > 0 and table.concat(words, ' ') or nil)
+    setField(c, 'deleted', #words > 0 and table.concat(words, ' ') or nil)
 end
 
 -- Keeps only the numbers and bans, once there are no members and the last inbox is updated.
@@ -221,7 +221,7 @@ end
 
 -- If the newest message (with its earlier texts) or the list of deleted ones is longer, events leave out both. Shards
 -- where a member watches the list read them.
-local mostTold = 4096
+local mostPublished = 4096
 
 -- Writes the changed fields, and publishes a new version to all shards: "N conversation version at", then "FIELD VALUE"
 -- for each field, a line each, and "left USER" for users who have left; "partly 1" if fields are left out. No value has
@@ -242,7 +242,7 @@ local function save(c)
     if c.hasEnded then redis.call('PERSIST', c.key) end
     if not c.news then return end
     local lines, message = {}, c.raw.message
-    local isWhole = #(message or '') <= mostTold and #(c.raw.deleted or '') <= mostTold
+    local isWhole = #(message or '') <= mostPublished and #(c.raw.deleted or '') <= mostPublished
     for field, value in pairs(c.raw) do
         if isWhole or field ~= 'message' and field ~= 'deleted' then lines[#lines + 1] = field .. ' ' .. value end
     end
@@ -275,7 +275,7 @@ end
 
 -- After a change of members: those who left stop typing, and watchers of typing and of messages receive the members, as
 -- "C conversation version at participants …".
-local function tellMembers(c, typingKey)
+local function publishMembers(c, typingKey)
     for _, field in ipairs(redis.call('HKEYS', typingKey)) do
         if field ~= '#' and field ~= '#most' and not c.members[string.match(field, '^%S+')] then redis.call('HDEL', typingKey, field) end
     end
@@ -295,5 +295,5 @@ local function succeed(c)
         local joined = joinedAt(m)
         if not place or joined < place then first, place = name, joined end
     end
-    put(c, 'owner', first) -- mutation: successor
+    setField(c, 'owner', first) -- mutation: successor
 end

@@ -15,12 +15,12 @@ if tonumber(redis.call('HGET', creatorKey, 'conversations') or '0') >= tonumber(
 redis.call('HINCRBY', creatorKey, 'conversations', 1)
 -- No longer than the number of conversations that a user may make, so it need not expire.
 if key ~= '' then redis.call('HSET', creationsKey, key, conversation) end
-put(c, 'kind', 'group')
-put(c, 'createdAt', int(now))
-put(c, 'owner', creator)
-put(c, 'creator', creator)
-if name ~= '' then put(c, 'name', name) end
-if metadata ~= '' then put(c, 'metadata', metadata) end
+setField(c, 'kind', 'group')
+setField(c, 'createdAt', int(now))
+setField(c, 'owner', creator)
+setField(c, 'creator', creator)
+if name ~= '' then setField(c, 'name', name) end
+if metadata ~= '' then setField(c, 'metadata', metadata) end
 for user in each() do join(c, user) end
 bump(c)
 save(c)

@@ -10,6 +10,6 @@ succeed(c)
 empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)
 bump(c)
 save(c)
-tellMembers(c, typingKey)
+publishMembers(c, typingKey)
 keepNumbers(c)
 return { 'OK' }

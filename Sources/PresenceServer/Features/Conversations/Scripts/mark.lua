@@ -27,7 +27,7 @@ local function hide(user, m, delivered, from, alone)
     end
     local words = { all and int(all) or '-' }
     for name, seq in pairs(shown) do words[#words + 1] = name .. ' ' .. int(seq) end
-    put(c, field, (all or #words > 1) and table.concat(words, ' ') or nil)
+    setField(c, field, (all or #words > 1) and table.concat(words, ' ') or nil)
     for name in pairs(c.members) do
         local was = before[name] or allBefore or m.delivered
         if was ~= (shown[name] or all or delivered) then alone[name] = true end
@@ -51,11 +51,11 @@ for user, came, upTo, hiddenFrom in each() do
             local isToAll = hide(user, m, delivered, asked and 'a' or hiddenFrom, alone)
             isSeen = isSeen or isToAll or shown ~= m.shown
             m.read, m.shown, m.delivered = read, shown, delivered
-            putMember(c, user)
+            setMember(c, user)
         end
     end
 end
-noteDeleted(c)
+updateDeleted(c)
 -- Above what each of them has seen, so that all have one version, that of the event.
 for user in pairs(alone) do c.seen = math.max(c.seen or 0, ownVersion(c, c.members[user])) end
 if isSeen then

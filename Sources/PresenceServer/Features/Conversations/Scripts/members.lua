@@ -30,5 +30,5 @@ empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)
 bump(c)
 save(c)
 await(c, touched, unfinishedKey, intent)
-tellMembers(c, typingKey)
+publishMembers(c, typingKey)
 return { 'OK', int(c.size) }

@@ -21,14 +21,14 @@ for user in each() do
     end
 end
 if #touched == 0 then return { 'OK' } end
-if not c.raw.createdAt then put(c, 'createdAt', int(now)) end
-put(c, 'kind', 'group')
-put(c, 'pair', nil)
-put(c, 'request', nil)
+if not c.raw.createdAt then setField(c, 'createdAt', int(now)) end
+setField(c, 'kind', 'group')
+setField(c, 'pair', nil)
+setField(c, 'request', nil)
 succeed(c)
 empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)
 bump(c)
 save(c)
 await(c, touched, unfinishedKey, intent)
-tellMembers(c, typingKey)
+publishMembers(c, typingKey)
 return { 'OK' }

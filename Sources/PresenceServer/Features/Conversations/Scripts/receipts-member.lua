@@ -9,7 +9,7 @@ if not m or tonumber(number) <= m.setting then return { 'OK' } end
 local changed = m.receipts ~= receipts
 c.seen = ownVersion(c, m)
 m.receipts, m.setting = receipts, tonumber(number)
-putMember(c, user)
+setMember(c, user)
 -- A stranger whom the user has not answered learns nothing.
 if changed and isAsked(c, user) then
     bumpMember(c, user)

@@ -8,7 +8,7 @@ if not c.members[user] then return { 'FORBIDDEN' } end
 if c.raw.kind ~= 'group' then return { 'DIRECT' } end
 local ban = banned(c.bans[user])
 if ban then return ban end
-put(c, 'name', name ~= '' and name or nil)
+setField(c, 'name', name ~= '' and name or nil)
 if next(c.changed) then
     bump(c)
     save(c) -- mutation: name-is-kept

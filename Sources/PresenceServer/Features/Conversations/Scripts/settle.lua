@@ -15,7 +15,7 @@ for user, version, heard, isRequest in each() do
     if isAwaited then
         redis.call('HDEL', conversationKey, 'j:' .. user)
         c.pending[user] = nil
-        if c.raw.request == user .. ' ?' then put(c, 'request', isRequest == '1' and user or nil) end
+        if c.raw.request == user .. ' ?' then setField(c, 'request', isRequest == '1' and user or nil) end
     end
     if heard == '-' and c.members[user] then
         leave(c, user)
@@ -33,7 +33,7 @@ for user, version, heard, isRequest in each() do
     if m and receipts and tonumber(setting) > m.setting then
         changed = changed or m.receipts ~= receipts
         m.receipts, m.setting = receipts, tonumber(setting)
-        putMember(c, user)
+        setMember(c, user)
     end
 end
 if left then
@@ -47,7 +47,7 @@ elseif next(told) then
 end
 if next(c.changed) or c.news then save(c) end
 await(c, refused, unfinishedKey, intent)
-if left then tellMembers(c, typingKey) end
+if left then publishMembers(c, typingKey) end
 if not next(c.pending) then
     redis.call('SREM', unfinishedKey, intent)
     keepNumbers(c)

@@ -14,9 +14,9 @@ if not isBackend and m.from ~= user and not isOwner then return { 'OTHERS' } end
 if m.deletedAt ~= '0' then return { 'OK', raw } end
 local seq = tonumber(m.seq)
 local priority = priorities(c, function(each) return each == seq end) -- mutation: deleted-is-not-urgent
-put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
-noteDeleted(c, seq) -- mutation: deleted-is-read
-mention(attachmentsKey, attachmentsDueKey, conversation, m.from, m.attachments, -1) -- mutation: deleted-mentions-nothing
+setField(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+updateDeleted(c, seq) -- mutation: deleted-is-read
+countReferences(attachmentsKey, attachmentsDueKey, conversation, m.from, m.attachments, -1) -- mutation: deleted-mentions-nothing
 m.text, m.attachments, m.priority, m.edits = '""', '', '', {}
 m.deletedAt, m.deletedBy = int(now), isBackend and '-' or user
 return { 'OK', int(c.size), rewrite(c, m, index, { log = logKey, changes = changesKey }, tonumber(keep)) }

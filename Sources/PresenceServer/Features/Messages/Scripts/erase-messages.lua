@@ -15,9 +15,9 @@ for _, raw in ipairs(raws) do
     if m and m.from == user and m.deletedAt == '0' then
         erased = erased + 1
         local priority = priorities(c, function(each) return each == seq end)
-        put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
-        noteDeleted(c, seq)
-        mention(attachmentsKey, attachmentsDueKey, conversation, m.from, m.attachments, -1)
+        setField(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+        updateDeleted(c, seq)
+        countReferences(attachmentsKey, attachmentsDueKey, conversation, m.from, m.attachments, -1)
         m.text, m.attachments, m.priority, m.edits = '""', '', '', {}
         m.deletedAt, m.deletedBy = int(now), user
         rewrite(c, m, seq - c.first, { log = logKey, changes = changesKey }, tonumber(keep))

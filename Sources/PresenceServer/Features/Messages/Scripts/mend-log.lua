@@ -18,7 +18,7 @@ for start = 0, count - 1, 50 do
 end
 redis.call('DEL', changesKey, printsKey)
 c.changes = c.changes + 1
-put(c, 'changes', int(c.changes))
+setField(c, 'changes', int(c.changes))
 if count > 0 then
     redis.call('SET', printsKey, table.concat(prints))
     redis.call('RPUSH', changesKey, int(c.last))

@@ -86,8 +86,8 @@ local function undecided(verdictKey, ms)
 end
 
 -- Numbers and publishes a change of a message: "M conversation change at MESSAGE".
-local function note(c, seq, raw, changesKey, keep)
-    put(c, 'changes', int(c.changes))
+local function publishChange(c, seq, raw, changesKey, keep)
+    setField(c, 'changes', int(c.changes))
     redis.call('RPUSH', changesKey, int(seq))
     redis.call('LTRIM', changesKey, int(-keep - 1024), -1)
     publish(channel, 'M', c.id, int(c.changes), int(now), raw)
@@ -105,13 +105,13 @@ end
 local function sentAt(raw) return tonumber(string.match(raw, '^%S+ %d+ %d+ (%d+)')) end
 
 -- Decrements the reference counts of the attachments in the `count` oldest messages.
-local function unmention(c, count, keys)
+local function releaseReferences(c, count, keys)
     if redis.call('EXISTS', keys.attachments) == 0 then return end
     for start = 0, count - 1, 50 do
         for _, raw in ipairs(redis.call('LRANGE', keys.log, start, math.min(start + 50, count) - 1)) do
             if string.find(raw, '/v1/attachments/', 1, true) then
                 local m = message(raw)
-                mention(keys.attachments, keys.due, c.id, m.from, m.attachments, -1)
+                countReferences(keys.attachments, keys.due, c.id, m.from, m.attachments, -1)
             end
         end
     end
@@ -119,19 +119,19 @@ end
 
 -- Removes the `count` oldest messages. Their changes stay counted.
 local function forget(c, count, keys)
-    unmention(c, count, keys) -- mutation: gone-mentions-nothing
+    releaseReferences(c, count, keys) -- mutation: gone-mentions-nothing
     redis.call('LTRIM', keys.log, count, -1)
     c.first = c.first + count
-    put(c, 'first', int(c.first))
+    setField(c, 'first', int(c.first))
     if c.first > c.last then
         redis.call('DEL', keys.prints, keys.changes)
-        put(c, 'message', nil)
+        setField(c, 'message', nil)
     else
         redis.call('SET', keys.prints, redis.call('GETRANGE', keys.prints, 8 * count, -1))
     end
     local priority = priorities(c, function(seq) return seq < c.first end)
-    put(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
-    noteDeleted(c)
+    setField(c, 'priority', #priority > 0 and table.concat(priority, ' ') or nil)
+    updateDeleted(c)
 end
 
 -- Removes messages that were sent up to `limit`, the oldest first and at most `most`. They count as read for all
@@ -154,7 +154,7 @@ local function expire(c, limit, most, keys)
     for user, m in pairs(c.members) do
         if m.read < c.first - 1 then
             m.read = c.first - 1 -- mutation: gone-is-read
-            putMember(c, user)
+            setMember(c, user)
         end
     end
     redis.call('PUBLISH', channel, table.concat({ 'E', c.id, int(c.first), int(now) }, ' '))
@@ -170,8 +170,8 @@ local function rewrite(c, m, index, keys, keep)
     m.version = int(c.changes)
     local raw = stored(m)
     redis.call('LSET', keys.log, index, raw)
-    if tonumber(m.seq) == c.last then put(c, 'message', raw) end
-    note(c, tonumber(m.seq), raw, keys.changes, keep)
+    if tonumber(m.seq) == c.last then setField(c, 'message', raw) end
+    publishChange(c, tonumber(m.seq), raw, keys.changes, keep)
     bump(c) -- mutation: change-of-conversation
     save(c)
     if #raw > mostOffered then m.edits = {} end

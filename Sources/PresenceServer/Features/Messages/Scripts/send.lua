@@ -34,7 +34,7 @@ redis.call('APPEND', printsKey, hash(id) .. content)
 
 local most, age = tonumber(keep), tonumber(keepFor)
 local keys = { log = logKey, changes = changesKey, prints = printsKey, attachments = attachmentsKey, due = attachmentsDueKey }
-mention(attachmentsKey, attachmentsDueKey, conversation, from, attachments, 1)
+countReferences(attachmentsKey, attachmentsDueKey, conversation, from, attachments, 1)
 local over = c.last - c.first + 1 - most
 if over > 0 then forget(c, over, keys) end
 if age > 0 then
@@ -44,20 +44,20 @@ if age > 0 then
         redis.call('ZADD', agingKey, int(sentAt(redis.call('LINDEX', logKey, 0))), conversation) -- mutation: ages
     end
 end
-put(c, 'first', int(c.first))
-put(c, 'last', int(c.last))
-put(c, 'message', raw)
+setField(c, 'first', int(c.first))
+setField(c, 'last', int(c.last))
+setField(c, 'message', raw)
 if priority ~= '' then
     local numbers = priorities(c, function() return false end)
     numbers[#numbers + 1] = int(c.last)
     while #numbers > 32 do table.remove(numbers, 1) end
-    put(c, 'priority', table.concat(numbers, ' '))
+    setField(c, 'priority', table.concat(numbers, ' '))
 end
 sender.own = c.last -- mutation: own-is-read
 -- Writing answers a request.
 acceptRequest(c, from)
-putMember(c, from)
-note(c, c.last, raw, changesKey, most)
+setMember(c, from)
+publishChange(c, c.last, raw, changesKey, most)
 bump(c)
 save(c)
 offer('message.created', conversation .. ' ' .. raw)

@@ -43,7 +43,7 @@ local function store(user, entriesKey, marksKey, sessionsKey, userKey)
         if isPushed then
             -- A newer push with the same tag takes the place of the one that a device shows.
             local tag = string.sub(redis.sha1hex(collapse ~= '' and collapse or id), 1, 16)
-            noteDue(pushKey, user .. ' #' .. int(b.last) .. '.' .. tag, sessionsKey, tonumber(wait)) -- mutation: notified-is-noted
+            schedulePush(pushKey, user .. ' #' .. int(b.last) .. '.' .. tag, sessionsKey, tonumber(wait)) -- mutation: notified-is-noted
         end
         redis.call('HSET', b.entries, (inInbox and '' or 'push ') .. int(b.last), item)
         redis.call('PEXPIRE', b.entries, int(keepFor))

@@ -23,7 +23,7 @@ for _, name in ipairs(names) do
         end
         local time = at
         if left == '' then record.seq, time = 0, '0' end -- mutation: given-up-counts-for-nothing
-        putPush(pushedKey, name, record, record.seq, time, left)
+        setPush(pushedKey, name, record, record.seq, time, left)
     end
 end
 return { 'OK', int(removed) }

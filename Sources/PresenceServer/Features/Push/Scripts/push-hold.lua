@@ -11,7 +11,7 @@ for _, name in ipairs(names) do
     -- Another device's push may be held already, or another message pushed since.
     if record.at == at and record.seq > 0 then
         if name == '~' then
-            putPush(pushedKey, name, record, 0, '0', '')
+            setPush(pushedKey, name, record, 0, '0', '')
         else
             holdPush(heldKey, user, pushedKey, notificationsKey, name, record, record.seq, hold)
         end

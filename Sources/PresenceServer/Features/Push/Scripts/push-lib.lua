@@ -15,7 +15,7 @@ end
 
 local function isHeld(record) return record.seq > 0 and record.at == '0' end
 
-local function putPush(key, conversation, record, seq, at, devices)
+local function setPush(key, conversation, record, seq, at, devices)
     redis.call('HSET', key, conversation, int(tonumber(seq)) .. ' ' .. at .. devices .. '|' .. int(record.epoch + 1))
 end
 
@@ -52,7 +52,7 @@ end
 
 -- A push that waits for the end of a user's quiet hours, or of their being busy. An earlier time that is already set stays.
 local function holdPush(key, user, pushedKey, notificationsKey, place, record, seq, limit)
-    putPush(pushedKey, place, record, seq, '0', '') -- mutation: held-is-recorded
+    setPush(pushedKey, place, record, seq, '0', '') -- mutation: held-is-recorded
     redis.call('ZADD', key, 'LT', int(limit), user)
     if string.sub(place, 1, 1) == '#' then dropOldestHeld(pushedKey, notificationsKey) end
 end
@@ -82,7 +82,7 @@ end
 
 -- A push is decided in `wait` ms, in which a session of the user may get the message. A user without any session is truly away, so
 -- it is decided at once. An earlier time that is already set stays. Returns in how many ms.
-local function noteDue(key, entry, sessionsKey, wait)
+local function schedulePush(key, entry, sessionsKey, wait)
     if not hasSession(sessionsKey) then wait = 0 end
     redis.call('ZADD', key, 'LT', int(now + wait), entry)
     return int(wait)

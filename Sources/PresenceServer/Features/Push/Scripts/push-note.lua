@@ -6,4 +6,4 @@
 -- replies: OK(ms until it is decided) | TOLD | UNWANTED | FENCED
 if pushAt(pushedKey, conversation).seq > tonumber(readTo) then return { 'TOLD' } end
 if kind ~= '' and isUnwanted(redis.call('HGET', userKey, 'notify'), kind) then return { 'UNWANTED' } end
-return { 'OK', noteDue(pushKey, user .. ' ' .. conversation, sessionsKey, tonumber(wait)) }
+return { 'OK', schedulePush(pushKey, user .. ' ' .. conversation, sessionsKey, tonumber(wait)) }

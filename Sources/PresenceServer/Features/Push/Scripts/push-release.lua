@@ -35,13 +35,13 @@ local devices, names = newestDevices(devicesKey, grantsKey, userKey, tonumber(id
 local function settle(place, fate)
     local record = pushAt(pushedKey, place)
     if fate == 'note' then
-        noteDue(pushKey, user .. ' ' .. place, sessionsKey, 0) -- mutation: released-is-noted
+        schedulePush(pushKey, user .. ' ' .. place, sessionsKey, 0) -- mutation: released-is-noted
     elseif string.sub(place, 1, 1) == '#' then
         dropPushed(pushedKey, notificationsKey, place)
     elseif fate == 'drop' then
-        putPush(pushedKey, place, record, 0, '0', '')
+        setPush(pushedKey, place, record, 0, '0', '')
     else
-        putPush(pushedKey, place, record, fate, int(now), names) -- mutation: summary-is-remembered
+        setPush(pushedKey, place, record, fate, int(now), names) -- mutation: summary-is-remembered
     end
 end
 for place, _, fate in each() do settle(place, fate) end
@@ -49,7 +49,7 @@ if contents == '' then
     if #others > 0 then return again(now) end
 else
     for _, place in ipairs(others) do settle(place, pushAt(pushedKey, place).seq) end
-    putPush(pushedKey, '~', pushAt(pushedKey, '~'), 1, int(now), names)
+    setPush(pushedKey, '~', pushAt(pushedKey, '~'), 1, int(now), names)
     if not isDeleted then offer('push.due', user .. ' ' .. contents .. ',' .. devices, '0') end
 end
 redis.call('ZREM', heldKey, user) -- mutation: summary-is-made-once

@@ -44,13 +44,13 @@ else
 end
 -- Without a push, nothing is held any more: from the next message on it is decided as usual.
 if not isPush then
-    if isHeld(record) then putPush(pushedKey, conversation, record, 0, '0', '') end -- mutation: held-is-cleared
+    if isHeld(record) then setPush(pushedKey, conversation, record, 0, '0', '') end -- mutation: held-is-cleared
     if isNotification then dropPushed(pushedKey, notificationsKey, conversation) end
     return reply
 end
 if hold ~= '' then
     if hold == 'never' then
-        putPush(pushedKey, conversation, record, seq, int(now), '')
+        setPush(pushedKey, conversation, record, seq, int(now), '')
     else
         holdPush(heldKey, user, pushedKey, notificationsKey, conversation, record, seq, hold)
     end
@@ -66,7 +66,7 @@ if isNotification then
     -- It is noted once (notify), so its push need not be remembered.
     dropPushed(pushedKey, notificationsKey, conversation)
 else
-    putPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered
+    setPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered
 end
 -- The message may have a notification since it was held.
 local about = isHeld(record) and seq .. ' held' or seq

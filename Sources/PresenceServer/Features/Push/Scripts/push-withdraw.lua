@@ -10,10 +10,10 @@
 local record, entry, reply = pushAt(pushedKey, conversation), user .. ' ' .. conversation, { 'OK' }
 local isTold = record.seq == tonumber(seq)
 if isTold then
-    putPush(pushedKey, conversation, record, 0, '0', '') -- mutation: deleted-push-is-forgotten
-    reply[2] = noteDue(pushKey, entry, sessionsKey, tonumber(wait)) -- mutation: unread-beside-deleted
+    setPush(pushedKey, conversation, record, 0, '0', '') -- mutation: deleted-push-is-forgotten
+    reply[2] = schedulePush(pushKey, entry, sessionsKey, tonumber(wait)) -- mutation: unread-beside-deleted
 elseif redis.call('ZSCORE', pushKey, entry) then
-    putPush(pushedKey, conversation, record, record.seq, record.at, record.devices) -- mutation: deleted-is-decided-anew
+    setPush(pushedKey, conversation, record, record.seq, record.at, record.devices) -- mutation: deleted-is-decided-anew
 end
 keep, keepFor = tonumber(keep), tonumber(keepFor)
 if keep == 0 then return reply end

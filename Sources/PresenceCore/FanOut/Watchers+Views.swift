@@ -30,17 +30,17 @@ extension Watchers {
             return set(register, kind.mark, on: limited, announced: true)
         }
         guard limited.first.version != 0 else { return }
-        set(RegisterFrame.unknown(.presence, user: limited.subject, at: at), .first, on: limited, announced: true)
+        set(RegisterEncoder.unknown(.presence, user: limited.subject, at: at), .first, on: limited, announced: true)
     }
 
     /// A watcher that is moved now gets the present time, not the time of another watcher's move.
     func refreshUnknown(_ person: Topic, at: Timestamp) {
         for part in [person.limited, person.hidden].compactMap({ $0 }) {
             if part.first.version == 0 {
-                part.first = RegisterFrame.unknown(.presence, user: part.subject, at: at)
+                part.first = RegisterEncoder.unknown(.presence, user: part.subject, at: at)
             }
             if part.second.version == 0 {
-                part.second = RegisterFrame.unknown(.profile, user: part.subject, at: at)
+                part.second = RegisterEncoder.unknown(.profile, user: part.subject, at: at)
             }
         }
     }
@@ -134,10 +134,10 @@ extension Register {
         let framed: Register
         if version == 0 {
             guard bytes.isEmpty else { return }
-            framed = RegisterFrame.unknown(kind, user: user, at: at)
+            framed = RegisterEncoder.unknown(kind, user: user, at: at)
         } else {
             guard object.count == bytes.count else { return }
-            framed = RegisterFrame.event(kind, user: user, object: bytes, version: version, at: at)
+            framed = RegisterEncoder.event(kind, user: user, object: bytes, version: version, at: at)
         }
         bytes = framed.bytes
         object = framed.object

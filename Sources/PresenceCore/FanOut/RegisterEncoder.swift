@@ -2,7 +2,7 @@ import PresenceProtocol
 import WebSockets
 
 /// Assembles a register's event, once for all watchers: `{"type":…,"user":…,"presence":{"version":V,BODY,"at":T}`.
-package enum RegisterFrame {
+package enum RegisterEncoder {
     /// The event of a register whose body came from Redis. `body` is everything after the version, with the closing brace.
     package static func event(
         _ kind: RegisterKind, user: UserID, version: Int64, body: UnsafeRawBufferPointer, at: Timestamp

@@ -8,7 +8,7 @@ import WebSockets
 
 /// Fan-out between changes and sockets that record their writes.
 @Suite("Changes of a turn are written at its end")
-struct DeliveryTests {
+struct SocketWriterTests {
     private final class NotingSockets: Sockets {
         var written: [UInt32: [String]] = [:]
         /// Sockets that accept one more write and are congested then.
@@ -33,14 +33,14 @@ struct DeliveryTests {
         let sockets = NotingSockets()
         let metrics = Metrics()
         let watchers: Watchers
-        let delivery: Delivery
+        let socketWriter: SocketWriter
         let clock = ShardClock(now: 1_000)
         let people: [Topic]
         let connections: [Connection]
 
         init(people count: Int, connections: Int) {
             watchers = Watchers(metrics: metrics)
-            delivery = Delivery(
+            socketWriter = SocketWriter(
                 watchers: watchers, sockets: sockets, clock: clock, metrics: metrics,
                 outboxes: Outboxes(OutboxBudget(0)))
             self.connections = (0..<connections).map {
@@ -62,7 +62,7 @@ struct DeliveryTests {
         /// Ends the turn, and returns this connection's writes in it.
         func endTurn(_ connection: UInt32 = 0) -> [String] {
             sockets.written = [:]
-            #expect(delivery.flush(commandsPending: 0) == nil)
+            #expect(socketWriter.flush(commandsPending: 0) == nil)
             return sockets.written[connection] ?? []
         }
     }
@@ -177,19 +177,19 @@ struct DeliveryTests {
         let bench = Bench(people: 1, connections: 1)
         bench.watch(0, [0])
         bench.change(0, "<1>")
-        #expect(bench.delivery.flush(commandsPending: 5) == nil)
-        bench.delivery.turnEnded(after: 40)
+        #expect(bench.socketWriter.flush(commandsPending: 5) == nil)
+        bench.socketWriter.turnEnded(after: 40)
         bench.sockets.written = [:]
         bench.change(0, "<2>")
-        #expect(bench.delivery.flush(commandsPending: 5) == 10)
+        #expect(bench.socketWriter.flush(commandsPending: 5) == 10)
         #expect(bench.sockets.written == [:])
         bench.clock.advance(to: 1_009)
-        #expect(bench.delivery.flush(commandsPending: 5) == 1)
+        #expect(bench.socketWriter.flush(commandsPending: 5) == 1)
         bench.clock.advance(to: 1_010)
-        #expect(bench.delivery.flush(commandsPending: 5) == nil)
+        #expect(bench.socketWriter.flush(commandsPending: 5) == nil)
         #expect(bench.sockets.written == [0: ["<2>"]])
         // Without pending commands a flush does not wait.
-        bench.delivery.turnEnded(after: 40)
+        bench.socketWriter.turnEnded(after: 40)
         bench.change(0, "<3>")
         #expect(bench.endTurn() == ["<3>"])
     }

@@ -1,7 +1,7 @@
 import PresenceProtocol
 
 /// One report of a session to Redis, with the state at the time of sending.
-struct Telling {
+struct SessionReport {
     let session: Session
     let round: Int
     let number: Int
@@ -16,12 +16,12 @@ struct Telling {
     init(_ session: Session, round: Int, policy: Int64, hasStatus: Bool) {
         session.assertedRound = round
         session.storedState = nil
-        session.tellings += 1
+        session.reports += 1
         self.session = session
         self.round = round
         self.policy = policy
         self.hasStatus = hasStatus
-        number = session.tellings
+        number = session.reports
         state = session.state
         status = session.wantedStatus
         wasStored = session.mayBeStored

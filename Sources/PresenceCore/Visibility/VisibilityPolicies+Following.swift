@@ -1,9 +1,9 @@
 import PresenceProtocol
 
 /// Applies policies to watchers: freezes a topic while lists are read, and moves watchers to their view.
-extension Policies {
+extension VisibilityPolicies {
     /// Moves all users to the view that the policy gives them, or only those concerned by a change.
-    func apply(_ policy: Policy, concerning users: [UserID]?, at: Timestamp) {
+    func apply(_ policy: VisibilityPolicy, concerning users: [UserID]?, at: Timestamp) {
         guard policy.isComplete else {
             if let person = shard.watchers.person(policy.user), person.isLoaded { freeze(person) }
             withhold(true, from: shard.sessions.users[policy.user])

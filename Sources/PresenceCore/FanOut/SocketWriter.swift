@@ -2,7 +2,7 @@ import PresenceProtocol
 import WebSockets
 
 /// Once a turn, writes everything that each connection has pending: in one call, if the socket accepts it.
-package final class Delivery {
+package final class SocketWriter {
     private let watchers: Watchers
     private let sockets: any Sockets
     private let clock: ShardClock

@@ -10,8 +10,8 @@ struct Glance {
     let isBlocked: Bool
 
     /// A policy that is right about this viewer alone; `nil` if the head decides without the lists.
-    func policy(of user: UserID, _ head: PolicyHead, for viewer: UserID) -> Policy? {
-        let policy = Policy(of: user, isNew: false)
+    func policy(of user: UserID, _ head: PolicyHead, for viewer: UserID) -> VisibilityPolicy? {
+        let policy = VisibilityPolicy(of: user, isNew: false)
         policy.apply(head)
         guard !head.isDamaged, !policy.isComplete else { return nil }
         policy.apply(
@@ -35,7 +35,7 @@ package struct FoundPerson {
     package let profile: [UInt8]
 }
 
-extension Policies {
+extension VisibilityPolicies {
     /// Reads a user for a viewer who looks for them; a backend (`nil`) finds everyone.
     ///
     /// Unlike a look at a user by id, this never answers from memory: it takes the same commands for every user,
@@ -63,7 +63,7 @@ extension Policies {
             isAllowed: seesAll || glance.admits(to: policy.visibility.findable ?? .everyone, of: policy),
             field: value.array?.last ?? .null,
             profile: isShown && version > 0
-                ? RegisterFrame.object(version: version, body: body).bytes : ServerMessageWriter.noProfile)
+                ? RegisterEncoder.object(version: version, body: body).bytes : ServerMessageWriter.noProfile)
     }
 
     /// Asks for a viewer's entries in a user's lists, together with `query`, which reads the user's hash. `done` gets

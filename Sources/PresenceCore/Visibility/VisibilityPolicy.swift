@@ -5,7 +5,7 @@ import Redis
 ///
 /// A list is in memory only while it is needed for decisions, and is `nil` if it has not been read. A decision that
 /// needs a missing list denies access.
-package final class Policy {
+package final class VisibilityPolicy {
     package let user: UserID
     package private(set) var head = PolicyHead()
     package private(set) var contacts: Set<UserID>?

@@ -2,19 +2,19 @@ import Passwords
 import PresenceCore
 import PresenceProtocol
 
-/// Places addresses in partitions by a keyed hash, because a new user's id lies in the partition of their address. With a
-/// public hash, an address could be tested against an id: a wrong guess would pass only with a probability of one in the number
-/// of partitions.
-struct AddressPartitions {
+/// Places what users sign in with, e-mail addresses and providers' identities, in partitions by a keyed hash. A new user's id lies
+/// in the partition of their e-mail address. With a public hash, an address could be tested against an id: a wrong guess would
+/// pass only with a probability of one in the number of partitions.
+struct LoginPartitions {
     static let keyBytes = 16
     let key: [UInt8]
     let partitions: Partitions
 
-    func partition(of address: String) -> Int {
-        Int(hash(address).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % UInt64(partitions.count))
+    func partition(of email: String) -> Int {
+        Int(hash(email).prefix(8).reduce(UInt64(0)) { $0 << 8 | UInt64($1) } % UInt64(partitions.count))
     }
 
-    func keys(of address: String) -> PartitionKeys { partitions.keys(partition(of: address)) }
+    func keys(of email: String) -> PartitionKeys { partitions.keys(partition(of: email)) }
 
     /// The digest of a provider's identity, in hexadecimal. A normal address has no space.
     func identity(_ issuer: String, _ subject: String) -> String { hash("identity \(issuer) \(subject)").hexadecimal }
@@ -28,15 +28,15 @@ struct AddressPartitions {
     func keys(ofIdentity digest: String) -> PartitionKeys? { partition(ofIdentity: digest).map { partitions.keys($0) } }
 
     /// The name under which guesses for an address are counted.
-    func guesses(of address: String) -> Identifier { Identifier(hash(address).hexadecimal)! }
+    func guesses(of email: String) -> Identifier { Identifier(hash(email).hexadecimal)! }
 
     /// The digest of a code that is mailed to an address, in hexadecimal. Codes are short, so it is keyed.
-    func digest(of code: String, for address: String) -> String { hash("\(address) \(code)").hexadecimal }
+    func digest(of code: String, for email: String) -> String { hash("\(email) \(code)").hexadecimal }
 
     /// The mark of this installation's pictures. Another installation, or a Redis that has lost its data, has another mark.
     var installation: String { hash("installation").hexadecimal }
 
-    private func hash(_ address: String) -> [UInt8] { Sodium.mac(Array(address.utf8), key: key) }
+    private func hash(_ text: String) -> [UInt8] { Sodium.mac(Array(text.utf8), key: key) }
 }
 
 extension Collection where Element == UInt8 {

@@ -12,9 +12,9 @@ import Redis
 ///
 /// A policy whose lists must be read first freezes its topic: changes and requests wait. A lost subscription freezes
 /// each topic that changes afterwards until it is read again, since an earlier change of policy may have been lost.
-package final class Policies {
+package final class VisibilityPolicies {
     unowned let shard: ShardLogic
-    private var held: [UserID: Policy] = [:]
+    private var held: [UserID: VisibilityPolicy] = [:]
     /// Topics whose policy is being read, by the topics' numbers. The topics are held.
     var frozen: [UInt32: Frozen] = [:]
     /// A partition's number grows whenever its events, changes of policies among them, may have been missed. Nothing is
@@ -22,7 +22,7 @@ package final class Policies {
     var rounds: [Int]
     private let changes = PendingPolicyChanges()
     /// Policies of users with long lists who are read without being watched: for each user, one for each viewer.
-    var glances: [UserID: [UserID: Policy]] = [:]
+    var glances: [UserID: [UserID: VisibilityPolicy]] = [:]
     /// The intents that end what a user asks others, if a feature lets users ask.
     package var asking: IntentKind?
     /// Policies that nothing needs any more.
@@ -46,14 +46,14 @@ package final class Policies {
     package var count: Int { held.count }
     var frozenCount: Int { frozen.count }
 
-    package subscript(_ user: UserID) -> Policy? { held.isEmpty ? nil : held[user] }
+    package subscript(_ user: UserID) -> VisibilityPolicy? { held.isEmpty ? nil : held[user] }
 
     // MARK: Deciding
 
     /// The view of a person for a viewer; `nil` is a backend, which sees everyone.
     ///
     /// Last seen is mutual: a viewer may see a person's only if that person may see the viewer's.
-    package func view(of person: UserID, for viewer: UserID?) -> Policy.View {
+    package func view(of person: UserID, for viewer: UserID?) -> VisibilityPolicy.View {
         guard !held.isEmpty || !glances.isEmpty, let viewer, viewer != person else { return .whole }
         let shown = (held[person] ?? glances[person]?[viewer])?.view(for: viewer) ?? .whole
         guard shown == .whole, let own = held[viewer], own.view(for: person) != .whole else { return shown }
@@ -103,7 +103,7 @@ package final class Policies {
         }
         guard let change = PolicyChange(event) else { return }
         let isKnown = topic?.isLoaded == true || local?.chosen != nil
-        let policy = held[user] ?? Policy(of: user, isNew: isKnown)
+        let policy = held[user] ?? VisibilityPolicy(of: user, isNew: isKnown)
         guard change.head.version > policy.head.version else { return changes.complete(user, event.version) }
         let concerned = policy.concerned(by: change)
         held[user] = policy
@@ -130,7 +130,7 @@ package final class Policies {
         // The reply may be older than the event that damaged or repaired the field: the lists are read, and decide.
         let differs = (head?.isDamaged ?? false) != (policy?.head.isDamaged ?? false)
         guard isNewer || wasLost || differs else { return }
-        let taking = policy ?? Policy(of: user, isNew: false)
+        let taking = policy ?? VisibilityPolicy(of: user, isNew: false)
         if head?.isDamaged == true { shard.recordDamage("visibility", of: user) }
         taking.apply(head ?? PolicyHead())
         held[user] = taking
@@ -154,7 +154,7 @@ package final class Policies {
         read(policy)
     }
 
-    func read(_ policy: Policy) {
+    func read(_ policy: VisibilityPolicy) {
         guard !policy.isReading else { return }
         // If a user keeps changing long lists, each shard that needs them reads them at most twice a second.
         let next = policy.lastReading.map { $0 + Self.readingPause } ?? .min
@@ -181,7 +181,7 @@ package final class Policies {
         }
     }
 
-    private func failed(_ policy: Policy) {
+    private func failed(_ policy: VisibilityPolicy) {
         complete(policy, .failed)
         // While Redis is unreachable, nothing is retried: the resynchronisation reads the policy.
         guard shard.link.isLive, held[policy.user] === policy else { return }
@@ -190,7 +190,7 @@ package final class Policies {
         shard.deadlines.set(.policy(policy.user), at: shard.clock.now + Self.patience)
     }
 
-    private func complete(_ policy: Policy, _ outcome: Topic.RedisOutcome) {
+    private func complete(_ policy: VisibilityPolicy, _ outcome: Topic.RedisOutcome) {
         let waiters = policy.waiters
         policy.waiters = []
         waiters.forEach { $0(outcome) }

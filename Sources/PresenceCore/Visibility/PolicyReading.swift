@@ -93,7 +93,7 @@ extension PolicyReading {
     static func isChanged(_ answer: RedisValue) -> Bool { answer.array?.first?.string == changed }
 }
 
-extension Policies {
+extension VisibilityPolicies {
     /// Reads a user's policy, with both lists if `all`; `reply` gets a value for `PolicyRead`. Without `all` the reply
     /// may be that a list has changed meanwhile (`PolicyReading.isChanged`).
     package func read(_ user: UserID, all: Bool, reply: @escaping StoreReply) {

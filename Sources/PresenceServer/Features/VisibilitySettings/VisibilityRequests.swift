@@ -4,7 +4,7 @@ import PresenceProtocol
 import Redis
 import WebSockets
 
-/// The requests of users, and of backends for them, that decide by whom a user is seen. `Policies` has the effects on watchers.
+/// The requests of users, and of backends for them, that decide by whom a user is seen. `VisibilityPolicies` has the effects on watchers.
 final class VisibilityRequests: Feature {
     static let mostContacts = Setting<Int>(
         "limits.contacts", 10_000, in: 1...1_000_000, about: "Contacts of one user.")
@@ -53,7 +53,7 @@ final class VisibilityRequests: Feature {
         list("unblock", .blocks, { ListChange(remove: $0) }, in: &registry)
         registry.event("V") { [unowned self] event in
             shard.policies.handle(event)
-            for told in onChange { told(event) }
+            for notify in onChange { notify(event) }
         }
         ownVisibility = registry.ownMessage { [unowned self] in ownVisibilityFrame(of: $0) }
         registerRoutes(in: &registry)
