@@ -10,9 +10,7 @@ final class Labour: Feature {
         "labour", threads: { _ in max(1, WorkerPlan.cores / 2) }, queue: { _ in 64 }, hasLowPriority: true)
     static let plan = FeaturePlan(name: "labour", pools: [pool])
 
-    private unowned let shard: ShardLogic
-
-    init(_ shard: ShardLogic) { self.shard = shard }
+    init(_ shard: ShardLogic) {}
 
     func register(in registry: inout Registry) {
         registry.request(
@@ -21,15 +19,11 @@ final class Labour: Feature {
                 let time = try members.needed(members["milliseconds"], "milliseconds").checkedInteger("milliseconds")
                 guard (1...1_000).contains(time) else { throw .invalid("milliseconds", "must be from 1 to 1000") }
                 return time
-            }
-        ) { [unowned self] milliseconds, context in
-            shard.work(Self.pool, for: context) {
-                Self.toil(nanoseconds: milliseconds * 1_000_000)
-            } then: { [unowned shard] in
-                let answer = #"{"type":"laboured","id":\#(context.id ?? 0)}"#
-                shard.replies.send(Array(answer.utf8), to: context.connection)
-            }
-        }
+            },
+            answer: { (milliseconds, context) async throws(Refusal) in
+                try await context.work(Self.pool) { Self.toil(nanoseconds: milliseconds * 1_000_000) }
+                return .message(Array(#"{"type":"laboured","id":\#(context.id ?? 0)}"#.utf8))
+            })
     }
 
     /// Uses this much processor time, however long that takes on a busy machine.

@@ -12,6 +12,7 @@ package final class SocketWriter {
     let logReader: LogReader
     /// Called when a connection becomes congested.
     var onCongestion: (Connection) -> Void = { _ in }
+    private static let liveMessage = WebSocketFrame.text(#"{"type":"live"}"#.utf8)
     /// The encoded `stale` message, created when staleness begins.
     var staleMessage: [UInt8] = []
     /// The encoders of a connection's own messages, in the order of their bits.
@@ -256,7 +257,7 @@ package final class SocketWriter {
     }
 
     private func appendStaleness(_ connection: Connection) {
-        batch += connection.staleness == .stale ? staleMessage : StaticFrames.live
+        batch += connection.staleness == .stale ? staleMessage : Self.liveMessage
         connection.staleness = nil
     }
 

@@ -23,7 +23,7 @@ package final class Topic {
     var isLoaded = false
     var isLoading = false
     var waiters: [(RedisOutcome) -> Void] = []
-    /// For a person: the topics of watchers who see only a part (`Watchers+Audiences.swift`), while there are any.
+    /// For a person: the topics of watchers who see only a part (`Watchers+Views.swift`), while there are any.
     package var limited: Topic?
     package var hidden: Topic?
     /// The round of `VisibilityPolicies` in which this person's policy was last read from Redis.

@@ -1,4 +1,5 @@
 import PresenceProtocol
+import WebSockets
 
 /// The target of a request line. The path is split at the slashes, then each part is percent-decoded. So an id may
 /// contain any of its allowed characters, encoded, and never extends beyond its part.
@@ -199,5 +200,36 @@ package struct HTTPRouteEntry {
     func texts(in path: String) -> [String] {
         guard !textPlaces.isEmpty, let words = Route.parts(of: path) else { return [] }
         return textPlaces.sorted().map { words[$0] }
+    }
+}
+
+/// An upload before its body is received.
+package struct UploadHead {
+    /// The ids in its path, in order.
+    package let ids: [Identifier]
+    package let request: HTTPRequest
+    package let caller: HTTPCaller
+}
+
+/// Checks an upload by its head: returns to accept the body, or throws the error to respond with.
+package typealias UploadJudge = (UploadHead) async throws(Refusal) -> Void
+
+/// The author of a call.
+package enum HTTPCaller: Sendable, Equatable {
+    /// The route needs no token, and the call had no valid token of a user.
+    case anyone
+    /// With the user's own token.
+    case user(UserID)
+    /// With a token of the installation, or a key with the call's scope: it may see and do everything that the call can.
+    case backend
+}
+
+extension Route {
+    /// Whether a caller has to send a token.
+    static func needsToken(_ audience: Audience) -> Bool {
+        switch audience {
+        case .everyone, .usersOrAnyone, .admins: false
+        case .clients, .users, .backends, .operators, .adminCalls: true
+        }
     }
 }

@@ -94,7 +94,7 @@ package struct FeaturePlan: Sendable {
     package var pools: [WorkerPlan] = []
     /// Unique things of owners; their scripts and keys are among the plan's.
     package var claims: [ClaimPlan] = []
-    /// Whether scripts record events for consumers outside (`OfferingStore`).
+    /// Whether scripts record events for consumers outside (`KeyAddingStore`).
     package var needsOffers: @Sendable (ServerConfiguration) -> Bool = { _ in false }
     /// Where past statuses of users are kept; `nil` if they are not. At most one feature keeps them.
     package var past: @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil }

@@ -1,4 +1,3 @@
-import Redis
 import WebSockets
 
 /// The request for which the shard is acting, so that debug logs relate a change and its deliveries to the request, on
@@ -60,40 +59,4 @@ final class RequestTrace {
         defer { arrived = [] }
         return arrived
     }
-}
-
-/// A store that adds the current request's name to scripts as one more key, the last one, which only carries the name
-/// (`{p017}:request:NAME`). The scripts publish the name before each event (lib.lua).
-final class TracingStore: Store {
-    private let store: any Store
-    private let trace: RequestTrace
-
-    init(_ store: any Store, _ trace: RequestTrace) {
-        self.store = store
-        self.trace = trace
-    }
-
-    func run(_ script: Script, keys: [String], arguments: [String], lane: StoreLane, reply: @escaping StoreReply) {
-        store.run(script, keys: naming(keys), arguments: arguments, lane: lane, reply: trace.carry(reply))
-    }
-
-    /// Keys without a partition (the leases) are not changed.
-    private func naming(_ keys: [String]) -> [String] {
-        guard let name = trace.current, let first = keys.first, let end = first.firstIndex(of: "}") else { return keys }
-        return keys + [first[...end] + ":request:" + name]
-    }
-
-    func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
-        store.command(words, lane: lane, reply: trace.carry(reply))
-    }
-
-    func subscribe(canary: String) { store.subscribe(canary: canary) }
-    var pending: Int { store.pending }
-    var isFull: Bool { store.isFull }
-    func follow(_ channel: String, partition: Int) { store.follow(channel, partition: partition) }
-    func leave(_ channel: String) { store.leave(channel) }
-    var isSubscribing: Bool { store.isSubscribing }
-    func overhear(_ pattern: String?) { store.overhear(pattern) }
-    func reconnect() { store.reconnect() }
-    var hasOneClock: Bool { store.hasOneClock }
 }

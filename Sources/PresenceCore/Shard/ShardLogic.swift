@@ -86,9 +86,9 @@ package final class ShardLogic {
         self.configuration = configuration
         self.clock = clock
         let trace = logger.logLevel <= .debug ? RequestTrace() : nil
-        let traced: any Store = if let trace { TracingStore(store, trace) } else { store }
         self.trace = trace
-        self.store = configuration.needsOffers(for: features) ? OfferingStore(traced) : traced
+        let hasOffers = configuration.needsOffers(for: features)
+        self.store = hasOffers || trace != nil ? KeyAddingStore(store, hasOffers: hasOffers, trace) : store
         self.sockets = sockets
         jobs = Jobs(workers)
         tasks = ShardTasks(on: executor, trace)
@@ -116,7 +116,8 @@ package final class ShardLogic {
             watchers.onMake = { interests.want($0) }
             watchers.onGone = { interests.release($0) }
         }
-        socketWriter = SocketWriter(watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
+        socketWriter = SocketWriter(
+            watchers: watchers, sockets: sockets, clock: clock, metrics: metrics, outboxes: outboxes)
         replies = Replies(watchers: watchers, sockets: sockets, limits: limits, metrics: metrics, outboxes: outboxes)
         longAnswers = LongAnswers(self)
         link = ShardMembership(self, isAlone: isAlone)

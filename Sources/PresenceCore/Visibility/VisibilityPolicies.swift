@@ -5,7 +5,7 @@ import Redis
 /// their changes to watchers.
 ///
 /// Views are decided when a watch begins and when a policy changes, never when something is written. A person's
-/// watchers are in up to three topics, one for each view (`Watchers+Audiences.swift`), and all watchers of a topic get
+/// watchers are in up to three topics, one for each view (`Watchers+Views.swift`), and all watchers of a topic get
 /// the same bytes. Changes of policies arrive on the same channel as changes of presence, in the order in which they
 /// were made. A change moves the viewers concerned before any later event is processed. So changes made after a block
 /// never reach the blocked user, even if they are delayed.

@@ -10,40 +10,38 @@ import Redis
 final class DeliveryQueue {
     let receiver: any EventReceiver
     unowned let shard: ShardLogic
-    private let partition: PartitionKeys
-    private let deadline: DeadlineKind
-    private let place: UInt64
+    let partition: PartitionKeys
+    let deadline: DeadlineKind
+    let place: UInt64
     let counters: QueueCounters
     /// Makes a call. Tests put another in its place.
     var send: (QueuedEvent, Timestamp) async -> DeliveryOutcome?
-    private(set) var isOn = false
+    var isOn = false
     private var isWorking = false
     /// More may have come meanwhile.
     private var isWanted = false
     var held = HeldEvents()
-    private var looks = QueueLooks()
+    var looks = QueueLooks()
     /// Events that an earlier server has, by id with their subjects; `nil`: not read yet.
-    private var left: [String: String]?
+    var left: [String: String]?
     /// When they are read again.
-    private var leftAt: Milliseconds = 0
+    var leftAt: Milliseconds = 0
     /// Outcomes that Redis does not have yet.
-    private var unsettled: [QueueSettlement] = []
+    var unsettled: [QueueSettlement] = []
     var rest = ReceiverRest()
     /// When the next deadline that counts comes; `.max` if there is none.
-    private var scheduled: Milliseconds = .max
-    private(set) var waiting = 0
-    private(set) var isOff = false
+    var scheduled: Milliseconds = .max
+    var waiting = 0
+    var isOff = false
 
     private static let most = (count: 1_000, bytes: 4 * 1_024 * 1_024)
     /// Rows of one look; each costs Redis some 2 µs.
     private static let rows = 500
-    /// Rows in which leases of an earlier server are looked for.
-    private static let mostLeft = 2_000
     private static let settlePause: Milliseconds = 200
-    private static let retry: Milliseconds = 1_000
-    private static let pauseOfDamage: Milliseconds = 60_000
+    static let retry: Milliseconds = 1_000
+    static let pauseOfDamage: Milliseconds = 60_000
     /// Longer than an event is held: `longest`, and 15 s of its call.
-    private static let lease: Milliseconds = 30_000
+    static let lease: Milliseconds = 30_000
     /// ms since an event was taken, after which its call does not begin.
     static let longest: Milliseconds = 5_000
     /// ms until an event is tried whose user's partition cannot be used.
@@ -58,40 +56,6 @@ final class DeliveryQueue {
         (self.deadline, self.place, self.counters) = (deadline, place, counters)
         partition = shard.partitions.keys(of: receiver.id)
         send = { await receiver.send($0, at: $1) }
-    }
-
-    /// This server is the courier. Comes again now and then: rows that a stepped clock has hidden from the looks are found.
-    func start() {
-        isOn = true
-        looks.restart()
-        wake()
-    }
-
-    /// It is not any more. Events that are not being sent are given back, if Redis can be reached; otherwise their leases end.
-    func stop() {
-        isOn = false
-        (waiting, isOff, rest, left) = (0, false, ReceiverRest(), nil)
-        looks.restart()
-        for taken in held.takeWaiting() { giveBack(taken) }
-        wake()
-    }
-
-    private func forgetOutcomes() {
-        held.remove(unsettled)
-        unsettled = []
-    }
-
-    func isDue() {
-        guard shard.clock.now >= scheduled else { return }
-        scheduled = .max
-        wake()
-    }
-
-    private func schedule(after wait: Milliseconds) {
-        let time = shard.clock.now + max(wait, 10)
-        guard isOn, time < scheduled else { return }
-        scheduled = time
-        shard.deadlines.set(deadline, .number(place), at: time)
     }
 
     // MARK: Adding
@@ -123,7 +87,7 @@ final class DeliveryQueue {
         }
     }
 
-    // MARK: Taking and settling
+    // MARK: Taking
 
     func wake() {
         isWanted = true
@@ -150,34 +114,6 @@ final class DeliveryQueue {
             await take(of: subject)
         {}
         _ = await take(except: subjects)
-    }
-
-    /// Events of an earlier server: for as long as it has them, their subjects wait.
-    ///
-    /// - Returns: Whether they are known.
-    private func findLeft() async -> Bool {
-        guard left.map({ !$0.isEmpty && shard.clock.now >= leftAt }) ?? true else { return true }
-        let before = left ?? [:]
-        let reply: ScriptReply
-        do throws(RedisFailure) {
-            reply = try await run(.queueLeft, ["lease": Self.lease, "rows": Self.mostLeft], each: Array(before.keys))
-        } catch {
-            schedule(after: error.isLasting ? Self.pauseOfDamage : Self.retry)
-            return false
-        }
-        guard isOn else { return false }
-        var found: [String: String] = [:]
-        for place in stride(from: 0, to: reply.count - 1, by: 2) {
-            guard let id = reply[place].string, !held.contains(id) else { continue }
-            found[id] = reply[place + 1].string
-        }
-        left = found
-        // Their subjects may have events anywhere.
-        if found.count < before.count { looks.restart() }
-        guard !found.isEmpty else { return true }
-        leftAt = shard.clock.now + Self.retry
-        schedule(after: Self.retry)
-        return true
     }
 
     /// - Parameters:
@@ -233,6 +169,85 @@ final class DeliveryQueue {
         }
     }
 
+    // MARK: Calling
+
+    /// Sends an event, then those behind it of the same subject.
+    func begin(_ taken: TakenEvent) {
+        shard.tasks.run { [self, shard] in
+            var next: TakenEvent? = taken
+            while let taken = next {
+                await deliver(taken, on: shard)
+                next = held.next(after: taken)
+            }
+            if held.calls == 0 { rest.isIdle() }
+            wake()
+        }
+    }
+
+    private func deliver(_ taken: TakenEvent, on shard: ShardLogic) async {
+        let (event, began) = (taken.event, shard.clock.now)
+        // With a receiver so slow, the leases of a subject's events would end before they are sent.
+        guard isOn, began - taken.takenAt < Self.longest, began >= rest.until, !held.isReturning(event.subject) else {
+            return giveBack(taken)
+        }
+        let current: QueuedEvent?
+        do throws(RedisFailure) {
+            current = try await receiver.current(event)
+        } catch {
+            return putOff(taken)
+        }
+        guard let current else { return await giveUp(taken, nil) }
+        let outcome = await send(current, shard.clock.redisNow)
+        await record(outcome, of: taken, since: began)
+        wake()
+    }
+
+    /// Its user's partition cannot be used: others of the receiver may be.
+    private func putOff(_ taken: TakenEvent) {
+        record(QueueSettlement(id: taken.event.id, outcome: .later, when: Self.pauseOfPartition))
+    }
+
+    private func giveUp(_ taken: TakenEvent, _ reason: String?, gone time: Timestamp? = nil) async {
+        guard await receiver.giveUp([taken.event], gone: time) else { return putOff(taken) }
+        record(QueueSettlement(id: taken.event.id, outcome: .givenUp, reason: reason ?? ""))
+    }
+
+    private func record(_ outcome: DeliveryOutcome?, of taken: TakenEvent, since began: Milliseconds) async {
+        let (event, now) = (taken.event, shard.clock.now)
+        switch outcome {
+        case .accepted?:
+            counters.sent.value += 1
+            rest.isAnswered(at: now)
+            record(QueueSettlement(id: event.id, outcome: .taken))
+        case .refused(let reason)?:
+            counters.givenUp.value += 1
+            rest.isAnswered(at: now)
+            await giveUp(taken, reason)
+        case .gone(let time)?:
+            rest.isAnswered(at: now)
+            await giveUp(taken, nil, gone: time)
+        case .unwanted?:
+            rest.hasFailed(event.subject, since: began, asked: 0, isOfAll: receiver.pausesForAll, at: now)
+            record(QueueSettlement(id: event.id, outcome: .unwanted, reason: "status 410"))
+        case .failed(let reason, let asked)?:
+            counters.failed.value += 1
+            if receiver.rests {
+                rest.hasFailed(event.subject, since: began, asked: asked, isOfAll: receiver.pausesForAll, at: now)
+            }
+            let spread = Double.random(in: -1...1, using: &shard.random)
+            guard let pause = receiver.pause(after: event.tries + 1, asked: asked, spread: spread) else {
+                counters.givenUp.value += 1
+                return await giveUp(taken, reason)
+            }
+            record(QueueSettlement(id: event.id, outcome: .failed, when: pause, reason: reason))
+        case nil:
+            rest.isStuck(at: now)
+            giveBack(taken)
+        }
+    }
+
+    // MARK: Settling
+
     /// Redis gets this outcome.
     func record(_ settlement: QueueSettlement) {
         unsettled.append(settlement)
@@ -272,19 +287,5 @@ final class DeliveryQueue {
             shard.log(receiver.complaint, ["endpoint": receiver.shown, "reason": why], level: .warning)
         }
         return true
-    }
-
-    /// - Throws: also if this server may not write any more.
-    private func run(
-        _ script: Script, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>,
-        each rows: [any ScriptArgument] = []
-    ) async throws(RedisFailure) -> ScriptReply {
-        do throws(RedisFailure) {
-            let keys = partition.queue(receiver.id)
-            return try await shard.reply(to: ScriptCall(script, in: partition, keys, arguments, each: rows))
-        } catch {
-            if error.isLasting { shard.recordDamage("webhook", of: receiver.id) }
-            throw error
-        }
     }
 }

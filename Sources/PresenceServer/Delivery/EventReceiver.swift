@@ -65,7 +65,7 @@ extension EventReceiver {
 
 /// The outcome of a try.
 enum DeliveryOutcome: Sendable, Equatable {
-    case taken
+    case accepted
     /// Not taken: the reason, in a few words for the log; the pause that the receiver asked for.
     case failed(String, retryAfter: Milliseconds)
     /// Not taken, now and always: the reason.

@@ -125,7 +125,7 @@ import Testing
         try talk.world.run(until: "both were tried", within: 20_000) { Set(talk.handed.map(\.user)).count == 2 }
         _ = try redis("DEL", partitions.keys(of: bob).devices(bob))
         _ = try redis("SET", partitions.keys(of: bob).devices(bob), "x")
-        talk.answer(.taken)
+        talk.answer(.accepted)
         let before = talk.handed.count
         try talk.world.run(until: "cy's is taken", within: 120_000) {
             talk.handed[before...].contains { $0.user == "cy" }

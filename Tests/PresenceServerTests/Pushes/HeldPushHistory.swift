@@ -45,7 +45,7 @@ final class HeldPushHistory: DrawnHistory {
                 past.handedEvents.insert(String($0.id.prefix(upTo: $0.id.lastIndex(of: "_")!)))
                 past.handed.append((now, push.user, push.notification?.urgency == .high))
             }
-            return .taken
+            return .accepted
         }
         try begin()
     }

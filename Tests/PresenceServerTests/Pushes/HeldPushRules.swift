@@ -17,7 +17,7 @@ struct HeldPushRules {
 
     init(_ past: HeldPushPast, isSteady: Bool) {
         (self.past, self.isSteady) = (past, isSteady)
-        (margin, bound) = isSteady ? (1_000, 20_000) : (DuePushes.lease, 90_000)
+        (margin, bound) = isSteady ? (1_000, 20_000) : (PushScheduler.lease, 90_000)
     }
 
     /// - Parameter now: A time when nothing is held any more, and every push has been made.

@@ -202,7 +202,7 @@ import Testing
         var settings = NotificationSettings()
         settings.quiet = quiet(20, from: talk.world)
         set(settings, in: talk)
-        talk.answer(.taken)
+        talk.answer(.accepted)
         try talk.world.run(for: 600_000)
         #expect(talk.handed.count == 1)
         try talk.world.run(until: "the push", within: 1_200_000) { talk.handed.count == 2 }
@@ -265,7 +265,7 @@ import Testing
             set(settings, in: talk)
             try talk.world.run(for: 60_000)
             #expect(talk.handed.count == 1)
-            talk.answer(.taken)
+            talk.answer(.accepted)
             set(NotificationSettings(), in: talk)
             try talk.world.run(until: "the summary again", within: 5_000) { talk.handed.count == 2 }
             #expect(talk.handed[1].summary == talk.handed[0].summary)

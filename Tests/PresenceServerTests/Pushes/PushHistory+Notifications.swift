@@ -53,7 +53,7 @@ extension PushHistory {
                     keys.sessions(id),
                 ], keys,
                 [
-                    user, talk, "\(seq)", Self.keep, Self.keepFor, "\(DuePushes.wait)",
+                    user, talk, "\(seq)", Self.keep, Self.keepFor, "\(PushScheduler.wait)",
                     Notifications.id(ofMessage: Int64(seq), in: ConversationID(talk)!).string,
                 ])
         }

@@ -13,12 +13,12 @@ extension PushHistory {
     ]
 
     func answer(_ call: QueuedEvent) -> DeliveryOutcome? {
-        guard let push = PushMessage(call.body) else { return .taken }
+        guard let push = PushMessage(call.body) else { return .accepted }
         let outcome: DeliveryOutcome =
             switch draw(0...9) {
             case 0: .failed("status 503", retryAfter: 0)
             case 1, 2: .refused("status 400 BadDeviceToken")
-            default: .taken
+            default: .accepted
             }
         past.handOver(
             push, outcome, due: time(of: push.at), at: now, redisBack: epochs[0] + (redisTrouble?.endedAt ?? 0))
@@ -65,7 +65,7 @@ extension PushHistory {
             run(
                 .pushNote, [keys.shards, keys.floor, keys.push, keys.pushed(id), keys.sessions(id), keys.user(id)],
                 keys,
-                [other, talk, "\(read)", "\(DuePushes.wait)", ""])
+                [other, talk, "\(read)", "\(PushScheduler.wait)", ""])
         }
     }
 

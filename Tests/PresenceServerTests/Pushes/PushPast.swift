@@ -130,7 +130,7 @@ struct PushPast {
         handed.append(Handed(at: time, push: push, redisBack: redisBack))
         guard push.notification == nil, let said = Self.seq(push.text), let due else { return }
         let place = Place(user: push.user, talk: push.conversation)
-        if case .taken = outcome { taken[place, default: [:]][said, default: []].insert(due) }
+        if case .accepted = outcome { taken[place, default: [:]][said, default: []].insert(due) }
         let seq = toldFor[place]?[due] ?? said
         guard case .refused = outcome else { return refused[place, default: [:]][seq] = nil }
         refused[place, default: [:]][seq] = time

@@ -24,7 +24,7 @@ struct PushRules {
     private let stepsBack: Bool
 
     init(_ past: PushPast, isCalm: Bool, stepsBack: Bool) {
-        (self.past, margin) = (past, isCalm ? 1_000 : DuePushes.lease)
+        (self.past, margin) = (past, isCalm ? 1_000 : PushScheduler.lease)
         self.stepsBack = stepsBack
     }
 

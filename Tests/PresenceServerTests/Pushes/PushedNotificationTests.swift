@@ -67,7 +67,7 @@ import Testing
         try notify(talk)
         try talk.world.run(until: "a try", within: 15_000) { talk.handed.count == 1 }
         talk.bob.sendText(#"{"type":"markNotifications","id":600,"read":[1]}"#)
-        talk.answer(.taken)
+        talk.answer(.accepted)
         try talk.world.run(for: 120_000)
         #expect(talk.handed.count == 1)
         // Within the time that a session has.
@@ -83,7 +83,7 @@ import Testing
         talk.answer(.failed("status 503", retryAfter: 0))
         try notify(talk, "soon", ["expires": talk.world.redisNow + 5_000])
         try talk.world.run(until: "a try", within: 1_000) { talk.handed.count == 1 }
-        talk.answer(.taken)
+        talk.answer(.accepted)
         try talk.world.run(for: 120_000)
         #expect(talk.handed.map(\.notification?.id) == ["soon"])
     }

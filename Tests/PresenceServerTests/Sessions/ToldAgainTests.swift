@@ -51,7 +51,7 @@ import Testing
         #expect(logic.metrics.limitsMet[.redisBytes] ?? 0 >= 100)
         #expect(world.redis.counts["activity"] ?? 0 == before)
         // However often it is sent, there is one deadline.
-        #expect(logic.deadlines.subjects.count { if case .tell = $0 { true } else { false } } == 1)
+        #expect(logic.deadlines.subjects.count { if case .report = $0 { true } else { false } } == 1)
         try world.run(for: 5_000)
         #expect(watcher.status(of: "bob") == .online)
         shard.isFull = false
@@ -59,7 +59,7 @@ import Testing
         #expect(watcher.status(of: "bob") == .away)
         #expect(world.redis.counts["activity"] == before + 1)
         try world.run(for: 5_000)
-        #expect(logic.deadlines.subjects.allSatisfy { if case .tell = $0 { false } else { true } })
+        #expect(logic.deadlines.subjects.allSatisfy { if case .report = $0 { false } else { true } })
     }
 
     @Test func `a session that Redis has lost is written as soon as its client sends activity`() throws {

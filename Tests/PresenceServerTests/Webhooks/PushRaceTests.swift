@@ -127,7 +127,7 @@ import Testing
         talk.world.redis.refuse = { script, words in
             guard script == nil, words.count == 6, words[2] == "last" else { return nil }
             if end == nil {
-                end = talk.world.now + DuePushes.lease + 1_000
+                end = talk.world.now + PushScheduler.lease + 1_000
                 if isMuted {
                     talk.run(
                         .settings, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
@@ -140,7 +140,7 @@ import Testing
         }
         talk.say()
         try talk.world.run(until: "it is decided", within: 15_000) { end != nil }
-        try talk.world.run(for: DuePushes.lease)
+        try talk.world.run(for: PushScheduler.lease)
         #expect(talk.pushes.isEmpty)
         try talk.world.run(for: 120_000)
         #expect(talk.pushes.count == (isMuted ? 0 : 1))
@@ -195,7 +195,7 @@ import Testing
         talk.say()
         try talk.world.run(until: "it is refused", within: 15_000) { talk.handed.count == 1 }
         try talk.world.run(for: 1_000)
-        talk.answer(.taken)
+        talk.answer(.accepted)
         talk.say("second")
         try talk.world.run(until: "the next push", within: 15_000) { talk.handed.count == 2 }
         talk.say("third")
@@ -235,7 +235,7 @@ import Testing
         _ = try talk.world.redis.command(["HSET", keys.grants(bob), "g1", grant]).get()
         _ = try talk.world.redis.command(["HSET", keys.devices(bob), "g:g1", #"apns 1 "0c0d""#]).get()
         talk.webhooks.log.answer = {
-            PushMessage($0.body)?.pushToken == "0c0d" ? .refused("status 400 BadDeviceToken") : .taken
+            PushMessage($0.body)?.pushToken == "0c0d" ? .refused("status 400 BadDeviceToken") : .accepted
         }
         talk.say()
         try talk.world.run(until: "both are handed over", within: 15_000) { talk.handed.count == 2 }

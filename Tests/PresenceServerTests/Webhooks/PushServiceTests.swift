@@ -14,16 +14,16 @@ import Testing
 
         func send(
             _ message: PushMessage, id: String, at time: Timestamp, on shard: ShardLogic
-        ) async -> DeliveryOutcome? { .taken }
+        ) async -> DeliveryOutcome? { .accepted }
     }
 
     private let world: World
-    private let due: DuePushes
+    private let due: PushScheduler
     private let service: PushService
 
     init() throws {
         world = try World(shards: 1)
-        due = DuePushes(world.shards[0].logic)
+        due = PushScheduler(world.shards[0].logic)
         service = PushService(Taking(), world.shards[0].logic, due, removed: MetricCounter())
     }
 
@@ -41,10 +41,10 @@ import Testing
     @Test func `a push is not sent when it is older than an hour`() async throws {
         let entry = try #require(entries(user: "bob", ["0a"]).first)
         let event = try #require(QueuedEvent(id: entry.id, Array("5 \(entry.subject) ".utf8) + entry.body))
-        #expect(await service.send(event, at: dueAt + 3_600_000) == .taken)
+        #expect(await service.send(event, at: dueAt + 3_600_000) == .accepted)
         #expect(await service.send(event, at: dueAt + 3_600_001) == .refused("too late"))
         // The clock was set back.
-        #expect(await service.send(event, at: dueAt - 3_600_001) == .taken)
+        #expect(await service.send(event, at: dueAt - 3_600_001) == .accepted)
     }
 
     @Test func `the devices of a user do not wait for each other`() {

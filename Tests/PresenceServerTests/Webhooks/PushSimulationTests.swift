@@ -32,7 +32,7 @@ import Testing
     @Test func `a service is handed a push for each device, and one that it does not know is removed`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
-        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .gone(.max) }
+        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .accepted : .gone(.max) }
         talk.say()
         try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
         let push = try #require(talk.handed.first)
@@ -50,7 +50,7 @@ import Testing
     @Test func `a device that was registered since stays`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
-        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .gone(1) }
+        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .accepted : .gone(1) }
         talk.say()
         try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
         talk.mark("read", 1)
@@ -63,7 +63,7 @@ import Testing
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
         talk.webhooks.log.answer = {
-            PushMessage($0.body) == nil ? .taken : .failed("status 503", retryAfter: 60_000)
+            PushMessage($0.body) == nil ? .accepted : .failed("status 503", retryAfter: 60_000)
         }
         talk.say()
         try talk.world.run(for: 20_000)
@@ -75,7 +75,7 @@ import Testing
     @Test func `what a service refuses is not tried again`() throws {
         let talk = try PushTalk(apns: true)
         try talk.register("0a0b")
-        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : .refused("status 400 BadDeviceToken") }
+        talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .accepted : .refused("status 400 BadDeviceToken") }
         talk.say()
         try talk.world.run(for: 3_600_000)
         #expect(talk.handed.count == 1)
@@ -170,7 +170,7 @@ import Testing
         talk.say()
         try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
         talk.mark("read", 1)
-        talk.answer(.taken)
+        talk.answer(.accepted)
         try talk.world.run(for: 3_600_000)
         #expect(talk.handed.count == 1)
     }

@@ -76,7 +76,7 @@ final class PushTalk {
                 keys.sessions(bob),
             ], keys.events,
             [
-                "bob", id.string, "\(number)", notifications ? "200" : "0", "1000000", "\(DuePushes.wait)",
+                "bob", id.string, "\(number)", notifications ? "200" : "0", "1000000", "\(PushScheduler.wait)",
                 Notifications.id(ofMessage: Int64(number), in: id).string,
             ])
     }
@@ -115,6 +115,6 @@ final class PushTalk {
 
     /// Sets the services' answer; endpoints accept everything.
     func answer(_ outcome: DeliveryOutcome?) {
-        webhooks.log.answer = { PushMessage($0.body) == nil ? .taken : outcome }
+        webhooks.log.answer = { PushMessage($0.body) == nil ? .accepted : outcome }
     }
 }

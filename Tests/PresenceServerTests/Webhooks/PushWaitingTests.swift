@@ -24,7 +24,7 @@ import Testing
 
     @Test func `a push that waits tells nothing that another push tells, after its message is deleted`() throws {
         let talk = try talk(after: ["first", "second"])
-        talk.answer(.taken)
+        talk.answer(.accepted)
         talk.delete(2)
         try talk.world.run(for: 900_000)
         #expect(texts(of: talk) == ["second", "first"])
@@ -32,7 +32,7 @@ import Testing
 
     @Test func `a push that waits has what is left decided, if its message was deleted and nobody knows yet`() throws {
         let talk = try talk(after: ["first", "second"])
-        talk.answer(.taken)
+        talk.answer(.accepted)
         talk.deleteUntold(2)
         try talk.world.run(for: 900_000)
         #expect(texts(of: talk) == ["second", "first"])
@@ -43,7 +43,7 @@ import Testing
         try talk.world.run(for: 3_000)
         let before = texts(of: talk)
         talk.deleteUntold(2)
-        talk.answer(.taken)
+        talk.answer(.accepted)
         try talk.world.run(for: 900_000)
         #expect(Set(before) == ["second"])
         #expect(texts(of: talk).dropFirst(before.count) == ["first"])
@@ -51,7 +51,7 @@ import Testing
 
     @Test func `a push that waits tells nothing of a newer message, after its own was read`() throws {
         let talk = try talk(after: ["first"])
-        talk.answer(.taken)
+        talk.answer(.accepted)
         talk.mark("read", 1)
         try talk.world.run(for: 3_000)
         talk.say("second")
@@ -63,7 +63,7 @@ import Testing
         let talk = try talk(after: ["first"])
         talk.say("second")
         try talk.world.run(for: 1_000)
-        talk.answer(.taken)
+        talk.answer(.accepted)
         talk.mark("read", 1)
         try talk.world.run(for: 900_000)
         #expect(texts(of: talk) == ["first", "second"])
@@ -74,7 +74,7 @@ import Testing
         talk.say("second")
         try talk.world.run(for: 3_000)
         let before = talk.handed.count
-        talk.answer(.taken)
+        talk.answer(.accepted)
         try talk.world.run(for: 20_000)
         #expect(texts(of: talk).dropFirst(before) == ["first"])
         // The push is decided again.
@@ -86,7 +86,7 @@ import Testing
     @Test func `a push that waits tells nothing of a conversation that is muted, after its message is deleted`() throws
     {
         let talk = try talk(after: ["first", "second"], .failed("status 503", retryAfter: 60_000))
-        talk.answer(.taken)
+        talk.answer(.accepted)
         talk.set(#""muted":true"#)
         try talk.world.run(for: 500)
         talk.delete(2)
@@ -105,7 +105,7 @@ import Testing
         talk.answer(.failed("status 503", retryAfter: 0))
         try talk.world.run(until: "the first try", within: 15_000) { talk.handed.count == 1 }
         talk.bob.sendText(#"{"type":"block","id":801,"users":["cy"]}"#)
-        talk.answer(.taken)
+        talk.answer(.accepted)
         try talk.world.run(until: "the second try", within: 60_000) { talk.handed.count == 2 }
         #expect(texts(of: talk) == ["of cy", "first"])
     }

@@ -11,7 +11,7 @@ final class QueueBench {
     let world: World
     private(set) var calls: [Call] = []
     /// How long a call takes, in ms, and its outcome.
-    var answer: (QueuedEvent) -> (time: Milliseconds, outcome: DeliveryOutcome) = { _ in (1, .taken) }
+    var answer: (QueuedEvent) -> (time: Milliseconds, outcome: DeliveryOutcome) = { _ in (1, .accepted) }
     private var added = 0
 
     struct Call: Equatable {

@@ -10,7 +10,7 @@ import Testing
 @Suite struct QueueOrderTests {
     @Test func `a subject whose call hangs delays no other, however many events it has`() throws {
         let bench = try QueueBench()
-        bench.answer = { ($0.id == "slow-00001" ? 14_000 : 1, .taken) }
+        bench.answer = { ($0.id == "slow-00001" ? 14_000 : 1, .accepted) }
         let slow = try bench.add(Array(repeating: "slow", count: 1_200))
         try bench.add(["other"])
         try bench.world.run(until: "the other is called", within: 2_000) { bench.called("other").count == 1 }
@@ -28,7 +28,7 @@ import Testing
 
     @Test func `two subjects with many events each are sent side by side`() throws {
         let bench = try QueueBench()
-        bench.answer = { _ in (20, .taken) }
+        bench.answer = { _ in (20, .accepted) }
         let (first, second) = (
             try bench.add(Array(repeating: "first", count: 700)), try bench.add(Array(repeating: "second", count: 100))
         )
@@ -42,14 +42,14 @@ import Testing
         let bench = try QueueBench()
         let subjects = (0..<10).map { "s\($0)" }
         // Each subject has nine events, one more than it may hold. The call for the last one hangs.
-        bench.answer = { (Int($0.id.suffix(5))! > 80 ? 14_000 : 100, .taken) }
+        bench.answer = { (Int($0.id.suffix(5))! > 80 ? 14_000 : 100, .accepted) }
         for _ in 1...9 { try bench.add(subjects) }
         try bench.world.run(until: "all are called", within: 2_000) { bench.calls.count == 90 }
     }
 
     @Test func `a later event does not pass earlier ones that are on their way back to the queue`() throws {
         let bench = try QueueBench()
-        bench.answer = { ($0.id == "slow-00001" ? 6_000 : 1, .taken) }
+        bench.answer = { ($0.id == "slow-00001" ? 6_000 : 1, .accepted) }
         try bench.add(Array(repeating: "slow", count: 4))
         // A reply of Redis with a later event is under way when the call ends and the others have waited for too long.
         try bench.world.run(until: "the first is called") { !bench.calls.isEmpty }
@@ -63,7 +63,7 @@ import Testing
 
     @Test func `an event whose call takes longer than its lease is not called again meanwhile`() throws {
         let bench = try QueueBench()
-        bench.answer = { ($0.id == "slow-00001" ? 33_000 : 1, .taken) }
+        bench.answer = { ($0.id == "slow-00001" ? 33_000 : 1, .accepted) }
         try bench.add(["slow", "other"])
         try bench.world.run(for: 31_000)
         try bench.add(["slow"])
@@ -74,7 +74,7 @@ import Testing
     @Test func `a server that stops gives back what it has not sent, and the next one sends it in order`() throws {
         let bench = try QueueBench(shards: 2)
         let first = try #require(bench.webhooks.couriers.first)
-        bench.answer = { ($0.id == "a-00001" ? 3_000 : 1, .taken) }
+        bench.answer = { ($0.id == "a-00001" ? 3_000 : 1, .accepted) }
         try bench.add(["a", "a", "a", "b"])
         try bench.world.run(for: 100)
         first.drain()
@@ -91,7 +91,7 @@ import Testing
     @Test func `a server that stops gives events back that wait behind a call that has ended`() throws {
         let bench = try QueueBench(shards: 2)
         let first = try #require(bench.webhooks.couriers.first)
-        bench.answer = { ($0.id == "a-00001" ? 150 : 1_000, .taken) }
+        bench.answer = { ($0.id == "a-00001" ? 150 : 1_000, .accepted) }
         try bench.add(["a", "a", "a"])
         try bench.world.run(until: "the first is called") { !bench.calls.isEmpty }
         first.drain()
@@ -102,12 +102,12 @@ import Testing
     @Test func `events that a dead server had taken come before later ones of their subject`() throws {
         let bench = try QueueBench(shards: 2)
         let first = try #require(bench.webhooks.couriers.first)
-        bench.answer = { ($0.id == "a-00001" ? 14_000 : 1, .taken) }
+        bench.answer = { ($0.id == "a-00001" ? 14_000 : 1, .accepted) }
         try bench.add(["a", "a", "a", "b"])
         try bench.world.run(for: 1_000)
         first.die()
         try bench.world.run(until: "the other one is", within: 20_000) { bench.webhooks.couriers.count == 1 }
-        bench.answer = { _ in (1, .taken) }
+        bench.answer = { _ in (1, .accepted) }
         try bench.add(["a", "b"])
         try bench.world.run(until: "b is called", within: 1_000) { bench.called("b").count == 2 }
         try bench.world.run(until: "all are called", within: 40_000) { bench.firstCalls("a").count == 4 }

@@ -90,7 +90,7 @@ import Testing
         let tasks = shard.logic.tasks
         queue.send = { event, _ in
             calls.append(event.id)
-            guard event.id == "slow0" else { return .taken }
+            guard event.id == "slow0" else { return .accepted }
             return await tasks.wait { answers.append($0) }
         }
         let ids = (0..<3).map { "slow\($0)" } + (0..<60).map { "e\($0)" } + ["slow3"]
@@ -104,7 +104,7 @@ import Testing
         // Longer than they are held.
         try world.run(for: 14_000)
         #expect(calls.filter { $0.hasPrefix("slow") } == ["slow0"])
-        shard.input { _ in answers.removeFirst()(.taken) }
+        shard.input { _ in answers.removeFirst()(.accepted) }
         try world.run(until: "they are called", within: 1_000) { calls.count == ids.count }
         #expect(calls.filter { $0.hasPrefix("slow") } == ["slow0", "slow1", "slow2", "slow3"])
         try world.run(for: 60_000)
@@ -119,7 +119,7 @@ import Testing
         try SimulatedClient("ana", in: world).connect(to: world.shards[0])
         try world.run(until: "it has failed twice") { webhooks.calls("user.online").count == 2 }
         // The next try is due in five minutes, give or take a fifth.
-        webhooks.log.answer = { _ in .taken }
+        webhooks.log.answer = { _ in .accepted }
         for hours in [1, 24] as [Milliseconds] {
             try world.run(for: 60_000)
             world.redisEpoch -= hours * 3_600_000

@@ -19,7 +19,7 @@ final class WebhookWorld {
         private(set) var calls: [QueuedEvent] = []
         /// The calls to push services.
         private(set) var pushes: [PushMessage] = []
-        var answer: (QueuedEvent) -> DeliveryOutcome? = { _ in .taken }
+        var answer: (QueuedEvent) -> DeliveryOutcome? = { _ in .accepted }
         /// By type of event: tests ask again and again while they wait.
         private var found: [String: (searched: Int, calls: [QueuedEvent])] = [:]
 
@@ -111,7 +111,7 @@ final class WebhookWorld {
         world.shards[0].die()
         world.replaceShard(at: 0)
         webhooks.record(world.shards[0])
-        webhooks.log.answer = { _ in .taken }
+        webhooks.log.answer = { _ in .accepted }
         try world.run(until: "ana is told of") { webhooks.calls("user.online", of: "ana").count >= 1 }
         try world.run(for: 120_000)
         #expect(Set(webhooks.calls("user.online", of: "ana").map(\.id)).count == 1)
@@ -127,7 +127,7 @@ final class WebhookWorld {
         for person in people { person.close(code: 1000) }
         _ = try (0..<20).map { try SimulatedClient("q\($0)", in: world).connect(to: world.shards[0]) }
         try world.run(for: 5_000)
-        webhooks.log.answer = { _ in .taken }
+        webhooks.log.answer = { _ in .accepted }
         webhooks.log.forget()
         try world.run(for: 3_600_000)
         #expect(webhooks.log.calls.count == 100)

@@ -32,7 +32,8 @@ extension Mutation {
         Mutation(
             name: "a stale timer: the end of an earlier status ends the next",
             mistake: (
-                "never-cleared", "if clearAfter ~= '' then setUserField(user, 'clearAt', int(now + tonumber(clearAfter))) end"
+                "never-cleared",
+                "if clearAfter ~= '' then setUserField(user, 'clearAt', int(now + tonumber(clearAfter))) end"
             ), faults: [],
             shows: .lost,
             history: SimulatedHistory(

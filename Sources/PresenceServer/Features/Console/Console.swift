@@ -1,3 +1,4 @@
+import EventLoops
 import Foundation
 import PresenceCore
 import PresenceProtocol
@@ -95,4 +96,66 @@ extension Console {
         about:
             "Whether the server has a console for operators at /console: on api.port, or without one for this machine only."
     )
+}
+
+/// The mails in the outbox, in development without a mail server.
+extension Console {
+    func outbox(_ call: HTTPCall) {
+        let configuration = shard.configuration
+        call.work(.files) {
+            (try? Outbox(configuration).entries()).flatMap { try? JSONEncoder().encode(Array($0.suffix(100))) }
+        } then: { found in
+            guard let found else { return call.refuse(500, .internal, "the outbox cannot be read") }
+            call.respond(.json(200, Array(#"{"mails":"#.utf8) + found + [UInt8(ascii: "}")]))
+        }
+    }
+}
+
+/// Shows one user as another sees them: the same response as for a read with that user's own token.
+extension Console {
+    func view(_ call: HTTPCall) throws(DecodingFailure) {
+        let (user, viewer) = (try Self.id("user", in: call), try Self.id("viewer", in: call))
+        let people = [user, viewer].map { shard.watchers.hold(person: $0) }
+        shard.loader.load(people) { [self] outcome in
+            defer { people.forEach(shard.watchers.release) }
+            guard outcome == .loaded, let shown = shard.feature(Watching.self)?.shown(people[0], to: viewer) else {
+                return call.refuse(
+                    503, .init(code: .unavailable, message: "the store is out of reach", retryAfter: 1_000))
+            }
+            call.respond(.json(200, shown.json))
+        }
+    }
+}
+
+/// Tokens for the playground's two phones, on which operators can try things out.
+extension Console {
+    /// In ms. The page asks for new ones earlier.
+    private static let playgroundToken: Milliseconds = 3_600_000
+    private static let players = [("playground-ana", "Ana"), ("playground-ben", "Ben")]
+
+    func playground(_ call: HTTPCall) {
+        guard shard.configuration.api.port == nil else {
+            return call.refuse(
+                404, .notFound, "clients have a port of their own here (api.port), which this page does not reach")
+        }
+        let phones = Self.players.compactMap { id, name in
+            UserID(id).flatMap { shard.sign($0, nil, Self.playgroundToken, shard.clock.redisNow) }.map { token in
+                #"{"user":"\#(id)","displayName":"\#(name)","token":\#(JSONWriter.encoded(token))}"#
+            }
+        }
+        guard phones.count == Self.players.count else {
+            return call.refuse(404, .notFound, "this server makes no tokens: it has no secret of its own")
+        }
+        call.respond(
+            .json(200, #"{"phones":[\#(phones.joined(separator: ","))],"expiresIn":\#(Self.playgroundToken)}"#))
+    }
+}
+
+/// The console's state that all shards of a server share.
+final class ConsoleState: Sendable {
+    let ends = SessionEnds()
+    /// All traces, by subject. The shard that created a trace receives its events.
+    let traces = Locked<[String: Trace]>([:])
+    /// The last run of the doctor.
+    let doctor = Locked(Console.Run.none)
 }

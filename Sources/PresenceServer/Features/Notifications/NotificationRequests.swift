@@ -35,7 +35,7 @@ enum NotificationRequest {
         /// In ms: a session may get it before its push is decided; `nil`: there is no push.
         var waitForPush: Milliseconds? {
             switch push ?? .away {
-            case .away: DuePushes.wait
+            case .away: PushScheduler.wait
             case .always: 0
             case .never: nil
             }

@@ -92,7 +92,8 @@ extension Photos {
             json.append(UInt8(ascii: ","))
         }
         json +=
-            Array(#""profile":"#.utf8) + RegisterEncoder.object(version: version, body: shard.bodyMark.filled(body)).bytes
+            Array(#""profile":"#.utf8)
+            + RegisterEncoder.object(version: version, body: shard.bodyMark.filled(body)).bytes
         return .json(200, json + [UInt8(ascii: "}")])
     }
 }

@@ -46,7 +46,8 @@ final class Profiles: Feature {
             ScriptCall(
                 .profile, in: keys, ["user": keys.user(user), "directory": keys.directory], ["user": user],
                 each: changes.arguments, by: writer))
-        guard let version = reply[0].int, let body = reply[1].bytes, body.withUnsafeBytes({ RegisterEncoder.isBody($0) })
+        guard let version = reply[0].int, let body = reply[1].bytes,
+            body.withUnsafeBytes({ RegisterEncoder.isBody($0) })
         else {
             shard.recordDamage("profile", of: user)
             throw Refusal(.damagedRecord())

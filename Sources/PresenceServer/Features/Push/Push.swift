@@ -7,12 +7,12 @@ import WebSockets
 /// Finds users who are truly away when a message arrives for them, and has it pushed to their devices: by FCM, APNs and Web Push, and by a
 /// sender of the operator's own, which receives a webhook.
 ///
-///     message.created ─▶ DuePushes: noted, due, decided ─▶ offer push.due ─▶ Courier ─▶ endpoints of webhooks
+///     message.created ─▶ PushScheduler: enqueued, due, decided ─▶ offer push.due ─▶ Courier ─▶ endpoints of webhooks
 ///                                                                                  └─▶ PushService: FCM, APNs, Web Push, one for each device
 ///
 /// It is decided once for each user and conversation, until they have read it: at once if they have no session, otherwise after
-/// ``DuePushes/wait``, in which they may read it, or a device of theirs mark it delivered while they are active. Notes are in
-/// Redis, so they fall due whatever dies meanwhile. Without any receiver of pushes nothing is noted; devices are registered all
+/// ``PushScheduler/wait``, in which they may read it, or a device of theirs mark it delivered while they are active. The schedule is in
+/// Redis, so pushes fall due whatever dies meanwhile. Without any receiver of pushes nothing is scheduled; devices are registered all
 /// the same, for later.
 final class Push: Feature {
     static let plan = FeaturePlan(
@@ -20,7 +20,7 @@ final class Push: Feature {
         needsOffers: isOn, check: Push.check)
 
     private unowned let shard: ShardLogic
-    let due: DuePushes?
+    let due: PushScheduler?
     /// `nil` if nothing is pushed to browsers.
     private let keys: VAPIDKeys?
     /// Whether APNs is a receiver: then its devices must have tokens of its kind.
@@ -32,7 +32,7 @@ final class Push: Feature {
 
     init(_ shard: ShardLogic) {
         self.shard = shard
-        due = Self.isOn(shard.configuration) ? DuePushes(shard) : nil
+        due = Self.isOn(shard.configuration) ? PushScheduler(shard) : nil
         keys = WebPush.isOn(shard.configuration) ? VAPIDKeys(shard) : nil
         hasAPNs = !shard.configuration[Push.apnsFile].isEmpty
         hasReceivers = Self.hasReceivers(shard.configuration)
@@ -83,7 +83,7 @@ final class Push: Feature {
             answer: { [unowned self] (call) async throws(Refusal) in try await set("", "", call) })
     }
 
-    private func registerServices(in registry: inout Registry, _ courier: Courier, _ due: DuePushes) {
+    private func registerServices(in registry: inout Registry, _ courier: Courier, _ due: PushScheduler) {
         // `check` has read the files before.
         let senders = (try? PushServices.all(shard.configuration, keys)) ?? []
         guard !senders.isEmpty else { return }

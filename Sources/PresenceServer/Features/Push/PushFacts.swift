@@ -30,8 +30,8 @@ struct PushFacts {
     /// As scripts compare it.
     let record: String
     /// The message of the last push that counts, and the time of that; 0: none counts.
-    let told: Int64
-    let toldAt: Timestamp
+    let lastPushed: Int64
+    let lastPushedAt: Timestamp
     /// Whether the push of a message is held.
     let isHeld: Bool
     /// Whether a decision is due.
@@ -50,9 +50,9 @@ struct PushFacts {
     init(_ reply: ScriptReply) {
         func isSet(_ place: Int) -> Bool { reply[place].int == 1 }
         let seq = reply[1].int ?? 0
-        (record, toldAt) = (reply[0].string ?? "", reply[2].int ?? 0)
-        isHeld = seq > 0 && toldAt == 0
-        told = isHeld ? 0 : seq
+        (record, lastPushedAt) = (reply[0].string ?? "", reply[2].int ?? 0)
+        isHeld = seq > 0 && lastPushedAt == 0
+        lastPushed = isHeld ? 0 : seq
         (isDue, hasSession, isActive, isRegistered) = (isSet(3), isSet(4), isSet(5), isSet(6))
         settings = NotificationSettings(stored: reply[7].string ?? "")
         (isBusy, now) = (isSet(8), reply[9].int ?? 0)
@@ -60,7 +60,49 @@ struct PushFacts {
     }
 }
 
-extension DuePushes {
+extension PushScheduler {
+    /// ms after which a connection that is broken now is known to be, and its session has ended: until then a session that counts as
+    /// active shows nothing certain of its user. With a second for clocks.
+    var doubt: Milliseconds {
+        let configuration = shard.configuration
+        return configuration.heartbeat.interval + configuration.heartbeat.timeout + configuration.linger + 1_000
+    }
+
+    /// The rest of a time since a message. A message from the future was sent before the clock was set back.
+    static func rest(of wait: Milliseconds, since start: Timestamp, at time: Timestamp) -> Milliseconds {
+        start > time + 60_000 ? 0 : max(0, start + wait - time)
+    }
+
+    /// Whether messages become notifications.
+    var isNoticed: Bool { shard.configuration[Notifications.ofMessages] }
+
+    func wantsPushes(_ member: ConversationRecord.Member) -> Bool {
+        let isMuted = member.muted == -1 || member.muted > shard.clock.redisNow
+        // A stranger whom the user has not answered does not make their devices ring.
+        return !isMuted && member.archived == 0 && !member.isAsked
+    }
+
+    /// Runs a script about a user. A damaged record must not keep others of its partition from their pushes: there is no reply.
+    func run(_ call: ScriptCall, of user: UserID) async throws(RedisFailure) -> ScriptReply? {
+        do throws(RedisFailure) {
+            return try await shard.reply(to: call)
+        } catch {
+            let failure = complaint("push", of: user, error)
+            guard failure.isLasting else { throw failure }
+            return nil
+        }
+    }
+
+    /// A failure that is in the log from now on.
+    func complaint(_ what: String, of id: Identifier, _ failure: RedisFailure) -> RedisFailure {
+        if failure.isLasting {
+            shard.recordDamage(what, of: id)
+        } else {
+            courier?.complain(of: shard.partitions.index(of: id), failure)
+        }
+        return failure
+    }
+
     /// The most messages that are searched for one that is not deleted.
     private static let mostLooked: Int64 = 200
 
@@ -131,4 +173,44 @@ extension DuePushes {
     }
 
     func isUnread(_ seq: Int64, by member: ConversationRecord.Member) -> Bool { max(member.read, member.own) < seq }
+}
+
+extension PushScheduler {
+    /// The push to make, if any; and ms for which a session of the user may still get it first. With neither, no push is
+    /// needed.
+    struct PushNeed {
+        enum Subject {
+            case message(StoredMessage, ConversationRecord)
+            case notification(StoredNotification)
+        }
+        var subject: Subject?
+        var wait: Milliseconds = 0
+
+        var seq: Int64 {
+            switch subject {
+            case .message(let message, _): message.seq
+            case .notification(let notification): notification.seq
+            case nil: 0
+            }
+        }
+        /// Only backends set it. Without an urgency of its own, a notification is as urgent as a message.
+        var isUrgent: Bool { if case .notification(let one) = subject { one.urgency == .high } else { false } }
+    }
+
+    /// The contents of the push and its number, if there is a push; the need's `wait`; and whether the push is held, or not wanted.
+    typealias Decision = (contents: [UInt8], seq: Int64, wait: Milliseconds, hold: Hold)
+
+    enum Hold {
+        case no, until(Timestamp)
+        /// The user wants no pushes of such messages: only the list of notifications gets it.
+        case never
+
+        var argument: String {
+            switch self {
+            case .no: ""
+            case .until(let time): String(time)
+            case .never: "never"
+            }
+        }
+    }
 }

@@ -1,3 +1,4 @@
+import CAssets
 import PresenceCore
 import PresenceProtocol
 import Redis
@@ -205,4 +206,12 @@ final class Typing: Feature, TopicKind {
             Register(version: state.version, bytes: WebSocketFrame.text(payload)), .first, on: topic,
             announced: announced)
     }
+}
+
+/// The scripts of this folder's feature.
+extension Script {
+    private static let typingLibrary = ScriptLibrary(asset_typing_lib())
+
+    static let typing = Script("typing", asset_typing(), library: typingLibrary)
+    static let conversation = Script("conversation", asset_conversation(), library: typingLibrary)
 }

@@ -80,7 +80,7 @@ final class Watching: Feature {
                 if let refusal = refusal(of: all, conversations, logs, for: connection, session, gathered) {
                     return shard.replies.error(refusal.with(id: id), to: connection)
                 }
-                let shown = audiences(of: people, for: connection, session)
+                let shown = views(of: people, for: connection, session)
                 shard.watchers.subscribe(connection, to: conversations.isEmpty ? shown : shown + conversations)
                 for log in logs {
                     guard let snapshot = gathered.messages[log.subject] else { continue }
@@ -141,7 +141,7 @@ final class Watching: Feature {
 
     /// The topics of these users that the connection's user may watch. A watch of another topic of the same user ends,
     /// because the snapshot replaces it (only a viewer whose policy is not known yet can have such a watch).
-    private func audiences(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
+    private func views(of people: [Topic], for connection: Connection, _ session: Session) -> [Topic] {
         let (shard, policies, user) = (shard, shard.policies!, session.user.id)
         return people.map { person in
             let part = policies.topic(person, for: user)

@@ -41,7 +41,7 @@ extension WebhookEndpoint: EventReceiver {
         do throws(OutgoingFailure) {
             let response = try await Self.client.send(request)
             switch response.status {
-            case 200..<300: return .taken
+            case 200..<300: return .accepted
             case 410: return .unwanted
             default:
                 let asked = [429, 503].contains(response.status) ? RetrySchedule.asked(response["retry-after"]) : 0

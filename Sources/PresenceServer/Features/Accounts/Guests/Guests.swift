@@ -1,3 +1,4 @@
+import CAssets
 import Passwords
 import PresenceCore
 import PresenceProtocol
@@ -113,4 +114,12 @@ enum UnusedGuest {
         case .unused(let time): String(time)
         }
     }
+}
+
+/// The scripts of guests.
+extension Script {
+    static let unusedGuests = Script("unused-guests", asset_unused_guests())
+    static let wantUpgrade = change("want-upgrade", asset_want_upgrade())
+
+    static let guests: [Script] = [.unusedGuests, .wantUpgrade]
 }

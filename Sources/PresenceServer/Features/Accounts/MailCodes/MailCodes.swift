@@ -1,3 +1,4 @@
+import CAssets
 import Passwords
 import PresenceCore
 import PresenceProtocol
@@ -144,4 +145,13 @@ extension Refusal {
         Refusal(
             .unauthorized, "this address and code sign nobody in", status: 401, reason: "invalid_credentials")
     }
+}
+
+/// The scripts of codes by mail.
+extension Script {
+    static let askMailCode = change("ask-mail-code", asset_ask_mail_code())
+    static let useMailCode = change("use-mail-code", asset_use_mail_code())
+    static let enter = change("enter", asset_enter(), deviceLibrary)
+
+    static let mailCodes: [Script] = [.askMailCode, .useMailCode, .enter]
 }

@@ -1,7 +1,7 @@
 -- uses: account-lib, push-lib, notification-lib
 -- Stores one notification for users of one partition: a backend's, or that of a message. A user who has one with this id gets
 -- nothing, unless the same was pushed anew since. The user's settings decide whether it comes into the list, and whether it is pushed.
--- A push of it is noted in the same step, so there is one note for each.
+-- A push of it is scheduled in the same step, so there is one for each.
 -- keys: push, each(notifications, notificationMarks, sessions, user)
 -- args: keep so many, keepFor so many ms, id, collapse or '', json between seq and time, told at that time in ms since 1970; '': an
 --       id is stored once, wait in ms in which a session may get it before its push is decided; '': no push, kind as JSON, each(user)

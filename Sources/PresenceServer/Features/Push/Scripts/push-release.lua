@@ -1,12 +1,12 @@
 -- flags: allow-oom
 -- uses: account-lib, push-lib
 -- Carries out a decision about the pushes that are held for a user: they stay held; or one summary of them is offered; or the only one
--- that is still wanted is noted, and decided as usual. Those that are not wanted any more are forgotten.
+-- that is still wanted is scheduled, and decided as usual. Those that are not wanted any more are forgotten.
 -- keys: push, pushed, devices, grants, user, held, notifications, sessions
--- args: user, limit until which the decision is valid, taken is the end of the lease (push-take), later time until which they stay held
+-- args: user, limit until which the decision is valid, leaseEnd of the entry (push-take), later time until which they stay held
 --       or '', contents of the summary as members or '' for none, idle ms after which an unused session has ended, platforms that this
 --       installation sends to with a space on both sides of each, isMore 1 if there are more than are listed, each(place, known is
---       its record when it was read, fate: note or drop or the seq of the newest message that the summary stands for)
+--       its record when it was read, fate: alone or drop or the seq of the newest message that the summary stands for)
 -- replies: OK(ms until it is decided again or '') | GONE | FENCED
 local due = tonumber(redis.call('ZSCORE', heldKey, user) or '')
 -- Another server has decided.
@@ -18,7 +18,7 @@ end
 -- Another server may have taken it since.
 if now >= tonumber(limit) then return again(due) end
 -- It may be due again since it was taken: the settings have changed.
-if later ~= '' then return again(due == tonumber(taken) and tonumber(later) or due) end
+if later ~= '' then return again(due == tonumber(leaseEnd) and tonumber(later) or due) end
 local listed = {}
 for place, known in each() do
     listed[place] = true
@@ -34,7 +34,7 @@ local isDeleted = redis.call('HEXISTS', userKey, 'deletedAt') == 1
 local devices, names = newestDevices(devicesKey, grantsKey, userKey, tonumber(idle), platforms)
 local function settle(place, fate)
     local record = pushAt(pushedKey, place)
-    if fate == 'note' then
+    if fate == 'alone' then
         schedulePush(pushKey, user .. ' ' .. place, sessionsKey, 0) -- mutation: released-is-noted
     elseif string.sub(place, 1, 1) == '#' then
         dropPushed(pushedKey, notificationsKey, place)

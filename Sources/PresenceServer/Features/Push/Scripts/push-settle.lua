@@ -5,16 +5,16 @@
 -- keys: push, pushed, devices, grants, user, inbox, sessions, held, notifications
 -- args: user, conversation or #SEQ.TAG of a notification, limit until which the decision is valid, idle ms after which an unused session has ended, seq of the
 --       message, contents of the push as members or '' without a push, known is the record when it was read, wait in ms that is left
---       to a session of the user or 0, platforms that this installation sends to with a space on both sides of each, taken is the end
---       of the lease (push-take), hold until this time or '' or never if the user wants no push of it, isNoticed 1 if messages become
+--       to a session of the user or 0, platforms that this installation sends to with a space on both sides of each, leaseEnd of
+--       the entry (push-take), hold until this time or '' or never if the user wants no push of it, isNoticed 1 if messages become
 --       notifications
 -- replies: OK(ms until it is decided again or '') | GONE if another server has decided | FENCED
 local entry = user .. ' ' .. conversation
 local due = tonumber(redis.call('ZSCORE', pushKey, entry) or '')
 if not due then return { 'GONE' } end
 limit, wait = tonumber(limit), tonumber(wait)
--- A message that was noted since the entry was taken has set a time of its own.
-local isNewest = due == tonumber(taken)
+-- A message that was scheduled since the entry was taken has set a time of its own.
+local isNewest = due == tonumber(leaseEnd)
 local function again(after)
     if isNewest or now + after < due then due = now + after end
     redis.call('ZADD', pushKey, int(due), entry)
@@ -36,7 +36,7 @@ end
 if isPush and (hasLeft or isDeleted) then return again(due - now) end
 if wait > 0 and (not isPush or hasSession(sessionsKey)) then return again(hasSession(sessionsKey) and wait or 0) end
 local reply = { 'OK', '' }
--- Nothing newer can be noted of a notification: another server that has taken it too finds none.
+-- Nothing newer can be scheduled of a notification: another server that has taken it too finds none.
 if isNewest or isNotification then -- mutation: newer-is-decided
     redis.call('ZREM', pushKey, entry)
 else
@@ -63,7 +63,7 @@ if hold ~= '' then
 end
 local devices, names = newestDevices(devicesKey, grantsKey, userKey, tonumber(idle), platforms)
 if isNotification then
-    -- It is noted once (notify), so its push need not be remembered.
+    -- It is scheduled once (notify), so its push need not be remembered.
     dropPushed(pushedKey, notificationsKey, conversation)
 else
     setPush(pushedKey, conversation, record, seq, int(now), names) -- mutation: push-is-remembered

@@ -1,7 +1,7 @@
 -- flags: allow-oom
--- Notes of a partition that are due, and users whose held pushes are, for one server: no other gets them until the lease ends.
+-- Pending pushes of a partition that are due, and users whose held pushes are, for one server: no other gets them until the lease ends.
 -- keys: push, held
--- args: most notes, lease in ms, longest time in ms until a decision, longestHeld time in ms until one about held pushes
+-- args: most pushes, lease in ms, longest time in ms until a decision, longestHeld time in ms until one about held pushes
 -- replies: OK(ms until the next is due or '', until when no other gets these, "USER CONVERSATION" of each, "USER ~" for held pushes) |
 --       FENCED
 lease = tonumber(lease)

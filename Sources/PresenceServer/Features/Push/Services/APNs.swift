@@ -79,7 +79,7 @@ struct APNs: PushSender {
     // MARK: The response
 
     static func outcome(of response: OutgoingResponse, at time: Timestamp) -> DeliveryOutcome {
-        guard response.status != 200 else { return .taken }
+        guard response.status != 200 else { return .accepted }
         let answer = try? JSONDecoder().decode(Answer.self, from: Data(response.body))
         let reason = PushService.reason(response.status, answer?.reason)
         switch response.status {

@@ -63,7 +63,7 @@ struct FCM: PushSender {
     // MARK: The response
 
     static func outcome(of response: OutgoingResponse, at time: Timestamp) -> DeliveryOutcome {
-        guard response.status != 200 else { return .taken }
+        guard response.status != 200 else { return .accepted }
         let error = try? JSONDecoder().decode(Answer.self, from: Data(response.body)).error
         let word = error?.details?.compactMap(\.errorCode).first ?? error?.status
         let reason = PushService.reason(response.status, word)

@@ -32,7 +32,7 @@ extension PushSender {
 final class PushService: EventReceiver {
     private let sender: any PushSender
     private unowned let shard: ShardLogic
-    private unowned let due: DuePushes
+    private unowned let due: PushScheduler
     private let removed: MetricCounter
 
     /// HTTP/2 where the service has it: then all pushes share one connection.
@@ -49,7 +49,7 @@ final class PushService: EventReceiver {
     private static let fresh: Milliseconds = 2_000
     private static let window = 8
 
-    init(_ sender: any PushSender, _ shard: ShardLogic, _ due: DuePushes, removed: MetricCounter) {
+    init(_ sender: any PushSender, _ shard: ShardLogic, _ due: PushScheduler, removed: MetricCounter) {
         (self.sender, self.shard, self.due, self.removed) = (sender, shard, due, removed)
     }
 
@@ -116,12 +116,12 @@ final class PushService: EventReceiver {
         _ push: PushMessage, isFirst: Bool, _ place: PushPlace, _ facts: PushFacts
     ) async throws(RedisFailure) -> PushMessage? {
         // Where no push counts, a new device waits for the next message: until there is one, this is tried.
-        guard facts.told == 0 ? !facts.isDue && !facts.isHeld : facts.toldAt == push.at,
+        guard facts.lastPushed == 0 ? !facts.isDue && !facts.isHeld : facts.lastPushedAt == push.at,
             let record = try await due.read(place.conversation), let member = record.member(place.user)
         else { return nil }
         if !due.isUnread(push.seq, by: member) {
             // Messages until the user read it counted as pushed by this push, which is given up now.
-            try await due.note(record.last, in: record, for: member)
+            try await due.enqueue(record.last, in: record, for: member)
             return nil
         }
         var message = try await due.newestUnread(

@@ -158,7 +158,7 @@ struct WebPush: PushSender {
     static func outcome(of response: OutgoingResponse, from host: String, at time: Timestamp) -> DeliveryOutcome {
         let reason = "status \(response.status) \(host)"
         switch response.status {
-        case 200...299: return .taken
+        case 200...299: return .accepted
         case 404, 410: return .gone(time)
         case 413: return .refused(tooLarge)
         case 429, 500...599: return PushService.failed(reason, response)

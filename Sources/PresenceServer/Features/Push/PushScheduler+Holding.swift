@@ -4,7 +4,7 @@ import Redis
 
 /// Pushes that are held, because their user has quiet hours or is busy (``NotificationSettings``). They are decided together when that is
 /// over: one summary is made of what is still unread, or the push itself, if it is the only one.
-extension DuePushes {
+extension PushScheduler {
     /// The most held pushes that one decision looks at; further ones count as unread.
     private static let mostListed = 200
     /// Those that are looked at at a time.
@@ -37,15 +37,15 @@ extension DuePushes {
         /// Not wanted any more.
         case drop
         /// Decided by itself, as usual.
-        case note
+        case alone
         /// In the summary, which stands for the messages up to this one.
-        case tell(Int64)
+        case summarise(Int64)
 
         var argument: String {
             switch self {
             case .drop: "drop"
-            case .note: "note"
-            case .tell(let seq): String(seq)
+            case .alone: "alone"
+            case .summarise(let seq): String(seq)
             }
         }
     }
@@ -91,8 +91,8 @@ extension DuePushes {
         return left
     }
 
-    /// - Parameter taken: When the lease ends, by the partition's clock (ms since 1970).
-    func decideHeld(of user: UserID, taken: Timestamp) async {
+    /// - Parameter leaseEnd: When the lease ends, by the partition's clock (ms since 1970).
+    func decideHeld(of user: UserID, leaseEnd: Timestamp) async {
         do throws(RedisFailure) {
             let keys = shard.partitions.keys(of: user)
             let call = ScriptCall(
@@ -101,30 +101,30 @@ extension DuePushes {
             guard let reply = try await run(call, of: user) else { return await removeHeld(user) }
             let held = Held(reply, of: user)
             if let time = await holdEnd(held.settings, held.isBusy, isUrgent: false, at: held.now) {
-                return try await release(held, of: user, taken: taken, until: time)
+                return try await release(held, of: user, leaseEnd: leaseEnd, until: time)
             }
             var fates: [String: Fate] = [:]
             var failure: RedisFailure?
             await shard.tasks.each(held.places, window: Self.window) { [self] place, _ in
                 do throws(RedisFailure) {
-                    fates[place.conversation.string] = try await fate(of: place, at: taken - Self.lease - Self.wait)
+                    fates[place.conversation.string] = try await fate(of: place, at: leaseEnd - Self.lease - Self.wait)
                 } catch {
                     if !error.isLasting { failure = error }
                 }
             }
             if let failure { throw failure }
             let wanted = held.places.map(\.place).filter {
-                if case .tell = fates[$0.conversation.string] { true } else { false }
+                if case .summarise = fates[$0.conversation.string] { true } else { false }
             }
             var contents: [UInt8] = []
             if wanted.count == 1, !held.isMore {
-                fates[wanted[0].conversation.string] = .note
+                fates[wanted[0].conversation.string] = .alone
             } else if !wanted.isEmpty {
                 contents = try await PushContents(shard: shard, user: user, settings: held.settings)
                     .members(PushSummary(wanted))
-                told.value += 1
+                duePushes.value += 1
             }
-            try await release(held, of: user, taken: taken, fates: fates, contents)
+            try await release(held, of: user, leaseEnd: leaseEnd, fates: fates, contents)
         } catch {
             guard error.isLasting else { return }
             shard.recordDamage("push", of: user)
@@ -134,14 +134,14 @@ extension DuePushes {
 
     private func fate(of place: PushPlace, at time: Timestamp) async throws(RedisFailure) -> Fate {
         guard let facts = try await facts(of: place) else { return .drop }
-        let verdict = try await verdict(of: place, facts, at: time)
-        guard let subject = verdict.subject else { return verdict.wait > 0 ? .note : .drop }
+        let need = try await need(of: place, facts, at: time)
+        guard let subject = need.subject else { return need.wait > 0 ? .alone : .drop }
         if case .message(_, let record) = subject, !facts.settings.wants(record) { return .drop }
-        return .tell(verdict.seq)
+        return .summarise(need.seq)
     }
 
     private func release(
-        _ held: Held, of user: UserID, taken: Timestamp, until time: Timestamp? = nil, fates: [String: Fate] = [:],
+        _ held: Held, of user: UserID, leaseEnd: Timestamp, until time: Timestamp? = nil, fates: [String: Fate] = [:],
         _ contents: [UInt8] = []
     ) async throws(RedisFailure) {
         let keys = shard.partitions.keys(of: user)
@@ -157,13 +157,14 @@ extension DuePushes {
                     "notifications": keys.notifications(user), "sessions": keys.sessions(user),
                 ],
                 [
-                    "user": user, "limit": taken - Self.wait, "taken": taken, "later": time, "contents": contents,
+                    "user": user, "limit": leaseEnd - Self.wait, "leaseEnd": leaseEnd, "later": time,
+                    "contents": contents,
                     "idle": shard.configuration[Accounts.idle], "platforms": platforms.map { " \($0) " }.joined(),
                     "isMore": held.isMore,
                 ], each: time == nil ? rows : []))
         schedule(user, after: reply[0].int)
-        // What was noted.
-        if fates.values.contains(.note) { schedule(user, after: 0) }
+        // The one that is scheduled now.
+        if fates.values.contains(.alone) { schedule(user, after: 0) }
     }
 
     private func removeHeld(_ user: UserID) async {
@@ -197,7 +198,7 @@ extension DuePushes {
             return try await isPending(place, until: push.notification?.expires)
         }
         // A later summary stands for this one.
-        guard facts.toldAt == push.at else { return false }
+        guard facts.lastPushedAt == push.at else { return false }
         for name in summary.notifications {
             guard let place = PushPlace(user: push.user, conversation: name) else { continue }
             if try await isPending(place, until: nil) { return true }

@@ -3,7 +3,7 @@ import PresenceProtocol
 import Redis
 
 /// Deleted messages: their pushes do not count any more, and their notifications are archived.
-extension DuePushes {
+extension PushScheduler {
     /// A notification was made of a message. If that was deleted before, the withdrawal may have come too early for it.
     ///
     /// - Returns: Whether it is withdrawn if it must be.

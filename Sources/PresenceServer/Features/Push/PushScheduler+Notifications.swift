@@ -3,20 +3,20 @@ import PresenceCore
 import PresenceProtocol
 import Redis
 
-/// Pushes of backends' notifications. `notify.lua` notes each in the step that stores it, and `push-settle.lua` removes the note in
+/// Pushes of backends' notifications. `notify.lua` schedules each in the step that stores it, and `push-settle.lua` removes it in
 /// the step that offers the push, so there is at most one.
-extension DuePushes {
+extension PushScheduler {
     /// As for a message that all devices have: the server sends a notification to all sessions, and clients do not mark it delivered.
-    func verdict(
+    func need(
         ofNotification place: PushPlace, _ facts: PushFacts, at time: Timestamp
-    ) async throws(RedisFailure) -> Verdict {
+    ) async throws(RedisFailure) -> PushNeed {
         guard let notification = try await pending(place), facts.settings.kinds[notification.kind]?.push != false
-        else { return Verdict() }
+        else { return PushNeed() }
         let (at, isAway) = (notification.at, notification.push != .always)
         // The connection of an active session may be broken and not known to be.
-        if isAway, facts.isActive { return Verdict(wait: Self.rest(of: Self.wait + doubt, since: at, at: time)) }
+        if isAway, facts.isActive { return PushNeed(wait: Self.rest(of: Self.wait + doubt, since: at, at: time)) }
         let wait = isAway ? Self.rest(of: Self.wait, since: at, at: time) : 0
-        return Verdict(subject: .notification(notification), wait: wait)
+        return PushNeed(subject: .notification(notification), wait: wait)
     }
 
     /// The notification whose push is still wanted: `nil` if the user has read, archived or seen it, if another one has taken its place,
