@@ -124,3 +124,30 @@ private struct OwnStatusRead {
             text: text.isEmpty ? nil : String(validating: text, as: UTF8.self), clearAt: clearAt, version: version ?? 0)
     }
 }
+
+/// A status change as arguments of the scripts.
+package struct StatusArguments {
+    let chosen: String
+    let text: String
+    let clearAfter: String
+
+    package init(_ change: StatusChange) {
+        text =
+            switch change.text {
+            case .keep: ""
+            case .remove: "null"
+            case .set(let text): JSONWriter.encoded(text)
+            }
+        chosen = change.status.rawValue
+        clearAfter = change.clearAfter.scriptText
+    }
+}
+
+extension JSONWriter {
+    /// A string of JSON, in its quotes.
+    package static func encoded(_ text: String) -> String {
+        var bytes: [UInt8] = []
+        string(text, to: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}

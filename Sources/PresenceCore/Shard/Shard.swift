@@ -266,3 +266,10 @@ package actor Shard {
         family = []
     }
 }
+
+/// A holder for the authenticator, since keys change while the shard runs. Used only on the shard's thread.
+final class CurrentAuthenticator {
+    var authenticator: Authenticator
+
+    init(_ authenticator: Authenticator) { self.authenticator = authenticator }
+}

@@ -1,3 +1,4 @@
+import CAssets
 import PresenceCore
 import PresenceProtocol
 import Redis
@@ -142,5 +143,59 @@ enum ContactRefusal: String, RefusalWord {
         case .full: Refusal(.tooMany, "no more users may be in the list of contacts", field: "user")
         case .none: Refusal(.notFound, "there is no such request")
         }
+    }
+}
+
+extension KeyFamily {
+    /// The requests between a user and others (`asked-lib.lua`).
+    static let asked = KeyFamily(name: "asked", isPassing: false, type: "hash", expires: true)
+}
+
+extension Script {
+    private static func changing(_ name: String, _ file: asset) -> Script {
+        Script(name, file, library: policyLibrary + askedLibrary, isAcknowledged: true)
+    }
+
+    static let askContact = changing("ask-contact", asset_ask_contact())
+    static let answerContact = changing("answer-contact", asset_answer_contact())
+    static let asking = Script(
+        "asking", asset_asking(), library: profileLibrary + policyLibrary + askedLibrary, isAcknowledged: true)
+    static let deliverAsked = changing("deliver-asked", asset_deliver_asked())
+    static let withdrawAsked = changing("withdraw-asked", asset_withdraw_asked())
+    static let acceptAsked = changing("accept-asked", asset_accept_asked())
+    static let forgetAsked = changing("forget-asked", asset_forget_asked())
+}
+
+/// Backends' calls about requests between users.
+extension ContactRequests {
+    func registerRoutes(in registry: inout Registry) {
+        registry.route(
+            "GET", "/v1/users/{id}/contactRequests", scope: .usersRead,
+            answer: { [unowned self] (call) async throws(Refusal) in
+                .json(200, Array("{".utf8) + (try await open(to: call.ids[0])).member() + Array("}".utf8))
+            })
+        registry.route(
+            "POST", "/v1/users/{id}/contactRequests", scope: .usersWrite, limits: RouteLimits(bodyBytes: 4_096),
+            answer: { [unowned self] (call) async throws(Refusal) in
+                let ask = try Self.decoded(call) { (body) throws(DecodingFailure) in try ContactAsk(body) }
+                try await self.ask(ask, of: call.ids[0], by: nil)
+                return .done
+            })
+        registry.route(
+            "PUT", "/v1/users/{id}/contactRequests/{id}", scope: .usersWrite, limits: RouteLimits(bodyBytes: 4_096),
+            answer: { [unowned self] (call) async throws(Refusal) in
+                let asker = call.ids[1]
+                let answer = try Self.decoded(call) { (body) throws(DecodingFailure) in
+                    try ContactAnswer(asker, body)
+                }
+                try await self.answer(answer, of: call.ids[0], by: nil)
+                return .done
+            })
+    }
+
+    private static func decoded<Value>(
+        _ call: HTTPCall, _ read: (RequestObject) throws(DecodingFailure) -> Value
+    ) throws(Refusal) -> Value {
+        do throws(DecodingFailure) { return try read(RequestObject(json: call.body)) } catch { throw Refusal(error) }
     }
 }

@@ -1,3 +1,7 @@
+import Foundation
+import PresenceCore
+import PresenceProtocol
+
 /// When the clocks of a time zone differ from UTC by how much: a file of the system's tz data (TZif, RFC 9636).
 struct ZoneRules: Sendable {
     /// The times of changes, in seconds since 1970, and the offsets from then on, in seconds.
@@ -86,5 +90,44 @@ struct ZoneRules: Sendable {
     private static func integer(_ file: [UInt8], _ place: Int, width: Int) -> Int64 {
         let bits = file[place..<place + width].reduce(UInt64(0)) { $0 << 8 | UInt64($1) }
         return width == 4 ? Int64(Int32(truncatingIfNeeded: bits)) : Int64(bitPattern: bits)
+    }
+}
+
+/// The rules of time zones, read from the system's tz data when they are first needed, and kept: an update of the data holds from the next
+/// start on.
+final class Zones {
+    private unowned let shard: ShardLogic
+    /// By name; at most as many as the system has.
+    private var known: [String: ZoneRules] = [:]
+
+    static let folder = "/usr/share/zoneinfo"
+    /// The largest files have some 4 KiB.
+    private static let mostBytes = 1_048_576
+
+    /// Whether this system has tz data. Read at the first use: `load()`, at the start.
+    static let exist = rules(of: "Europe/Berlin") != nil
+
+    static func load() { _ = exist }
+
+    init(_ shard: ShardLogic) { self.shard = shard }
+
+    /// - Returns: `nil` if this system does not have the time zone.
+    /// - Throws: If too many jobs wait.
+    func rules(of name: String) async throws(Refusal) -> ZoneRules? {
+        if let rules = known[name] { return rules }
+        guard TimeZones.has(name) else { return nil }
+        let rules = try await shard.work(.files) { Self.rules(of: name) }
+        known[name] = rules
+        return rules
+    }
+
+    private static func rules(of name: String) -> ZoneRules? {
+        // A well-formed name has no dots, so it stays in the folder.
+        guard TimeZoneName.isWellFormed(name), let file = FileHandle(forReadingAtPath: "\(folder)/\(name)") else {
+            return nil
+        }
+        defer { try? file.close() }
+        guard let data = try? file.read(upToCount: mostBytes) else { return nil }
+        return ZoneRules(Array(data))
     }
 }
