@@ -77,7 +77,7 @@ UNSAFE = re.compile(r"Unmanaged\.|@unchecked Sendable|nonisolated\(unsafe\)|unsa
 """Constructs that the compiler does not check: a comment above or beside each has its owner, thread or lifetime."""
 
 CORE_WORDS = {
-    "Accounts", "App", "Attachments", "Conversations", "Messages", "Presence", "Profiles", "Visibility", "Watching"}
+    "Accounts", "App", "Attachments", "Conversations", "Messages", "Presence", "Profiles", "Watching"}
 """Folders of features whose names the core uses for its own things: topics, registers, frames, the layout of keys, HTTP."""
 FEATURE_WORDS = [
     re.sub("s$", "", folder.name) for folder in (ROOT / "Sources/PresenceServer/Features").iterdir()

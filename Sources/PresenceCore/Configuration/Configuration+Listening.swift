@@ -78,7 +78,7 @@ extension ServerConfiguration {
 extension ServerConfiguration {
     /// The server's address for URLs, as far as it knows: the one on which it listens, without a slash at the end.
     /// Shards have the actual port, also if any free one was configured.
-    package var publicAddress: String {
+    package var ownURL: String {
         let name =
             ["0.0.0.0", "::"].contains(host) ? "localhost" : host.contains(":") ? "[\(host)]" : host
         return (tls.isOn ? "https" : "http") + "://" + name + ":" + String(port)

@@ -121,11 +121,11 @@ extension Accounts {
         }
         guard !configuration[Accounts.mailURL].isEmpty else { return warnings }
         let base = configuration[Accounts.linkBase]
-        let url = URLComponents(string: base.isEmpty ? configuration.publicAddress : base)
+        let url = URLComponents(string: base.isEmpty ? configuration.ownURL : base)
         if url?.scheme != "https" || url?.host.map(isOfThisMachine) ?? true {
             let links = base.isEmpty ? "accounts.linkBase is empty: links in mails begin with" : "accounts.linkBase is"
             warnings.append(
-                "\(links) \(base.isEmpty ? configuration.publicAddress : base), but must be the https address at which people "
+                "\(links) \(base.isEmpty ? configuration.ownURL : base), but must be the https address at which people "
                     + "reach the app's pages")
         }
         let sender =

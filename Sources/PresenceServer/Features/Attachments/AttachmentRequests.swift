@@ -91,9 +91,9 @@ extension Attachments {
         var json = Array(#"{"attachment":{"id":"#.utf8)
         JSONWriter.string(attachment.name.text, to: &json)
         JSONWriter.member("kind", attachment.head.kind.rawValue, to: &json)
-        JSONWriter.member("url", address(of: StoredFile(attachment.name, isImage ? .picture : .bytes)), to: &json)
+        JSONWriter.member("url", url(of: StoredFile(attachment.name, isImage ? .picture : .bytes)), to: &json)
         if isImage {
-            JSONWriter.member("thumbnailURL", address(of: StoredFile(attachment.name, .thumbnail)), to: &json)
+            JSONWriter.member("thumbnailURL", url(of: StoredFile(attachment.name, .thumbnail)), to: &json)
         }
         JSONWriter.member("sizeBytes", Int64(attachment.size), to: &json)
         if let name = attachment.head.name { JSONWriter.member("name", name, to: &json) }

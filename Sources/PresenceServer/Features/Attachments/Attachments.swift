@@ -84,7 +84,7 @@ final class Attachments: Feature {
     }
 
     /// The address of a file that clients receive.
-    func address(of file: StoredFile) -> String { shard.configuration.photoBase + Self.path + file.text }
+    func url(of file: StoredFile) -> String { shard.configuration.photoBase + Self.path + file.text }
 
     // MARK: Unreferenced files
 

@@ -61,7 +61,7 @@ extension Photos {
         // Redis needs some key of the partition even if there is no picture.
         let key = { (name: StoredName?) in name.map { keys.key(.photo, $0.id) } ?? keys.account(user) }
         func address(_ kind: StoredFile.Kind) -> String? {
-            name.map { JSONWriter.encoded(PhotoAddress.stored(StoredFile($0, kind))) }
+            name.map { JSONWriter.encoded(PhotoPath.stored(StoredFile($0, kind))) }
         }
         return ScriptCall(
             .setPhoto, in: keys,
@@ -88,7 +88,7 @@ extension Photos {
         var json = Array("{".utf8)
         for (member, kind) in [("photoURL", StoredFile.Kind.picture), ("thumbnailURL", .thumbnail)] {
             json += Array(#""\#(member)":"#.utf8)
-            JSONWriter.string(address(of: StoredFile(name, kind)), to: &json)
+            JSONWriter.string(url(of: StoredFile(name, kind)), to: &json)
             json.append(UInt8(ascii: ","))
         }
         json +=

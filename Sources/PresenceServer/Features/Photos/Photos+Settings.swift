@@ -95,6 +95,6 @@ extension ServerConfiguration {
     /// The beginning of pictures' addresses, without a trailing slash.
     var photoBase: String {
         let base = self[Photos.publicURL]
-        return base.isEmpty ? publicAddress : String(base.reversed().drop { $0 == "/" }.reversed())
+        return base.isEmpty ? ownURL : String(base.reversed().drop { $0 == "/" }.reversed())
     }
 }

@@ -73,8 +73,8 @@ final class Photos: Feature {
         shard.logSparsely(what, ["reason": failure.description], level: .error)
     }
 
-    /// The address of a picture that clients receive.
-    func address(of file: StoredFile) -> String { shard.configuration.photoBase + PhotoAddress.path + file.text }
+    /// The URL of a picture that clients receive.
+    func url(of file: StoredFile) -> String { shard.configuration.photoBase + PhotoPath.path + file.text }
 
     private func serve(_ call: HTTPCall) {
         guard let file = StoredFile(call.texts[0]), file.kind != .bytes else {
@@ -141,8 +141,8 @@ extension KeyFamily {
     static let photo = KeyFamily(name: "photo", isPassing: false, type: "string")
 }
 
-/// The addresses of pictures, and their form in profiles.
-enum PhotoAddress {
+/// The URLs of pictures, and their form in profiles.
+enum PhotoPath {
     /// The path under which they are served.
     static let path = "/v1/photos/"
     /// The beginning of an address in a stored profile; servers replace it for clients. Clients cannot send such an address.

@@ -13,7 +13,7 @@ final class Profiles: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
-        shard.bodyMark = BodyMark(PhotoAddress.mark, replacement: shard.configuration.photoBase + PhotoAddress.path)
+        shard.bodyMark = BodyMark(PhotoPath.mark, replacement: shard.configuration.photoBase + PhotoPath.path)
         registry.request(
             "updateProfile",
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.updateProfile(members) },

@@ -103,7 +103,7 @@ struct S3Bucket: Sendable {
     var markPath: String { "/\(name)/\(prefix)\(FileSweep.markName)" }
 
     /// The file's public address; `nil` if only this server serves it.
-    func publicAddress(of file: StoredFile) -> String? { publicURL.isEmpty ? nil : "\(publicURL)/\(file.text)" }
+    func publicURL(of file: StoredFile) -> String? { publicURL.isEmpty ? nil : "\(publicURL)/\(file.text)" }
 }
 
 extension InvalidConfiguration {

@@ -124,12 +124,12 @@ struct S3Files: FileStore {
         _ file: StoredFile, of size: Int?, as content: HTTPContent, on call: HTTPCall,
         failed: @escaping (FileStoreFailure) -> Void
     ) {
-        if let address = bucket.publicAddress(of: file) {
+        if let url = bucket.publicURL(of: file) {
             // Cached for only an hour, because the bucket may move.
             return call.respond(
                 HTTPResponse(
                     status: 302,
-                    headers: [("Location", address), ("Cache-Control", "public, max-age=3600")] + content.headers))
+                    headers: [("Location", url), ("Cache-Control", "public, max-age=3600")] + content.headers))
         }
         guard let size, size > Self.piece else { return serveWhole(file, as: content, on: call, failed: failed) }
         let path = bucket.path(of: file)

@@ -74,7 +74,7 @@ extension Accounts {
 
     fileprivate func link(_ page: String, _ fragment: String) -> String {
         let setting = shard.configuration[Accounts.linkBase]
-        let base = setting.isEmpty ? shard.configuration.publicAddress : setting
+        let base = setting.isEmpty ? shard.configuration.ownURL : setting
         return (base.hasSuffix("/") ? base : base + "/") + "\(page)#\(fragment)"
     }
 }

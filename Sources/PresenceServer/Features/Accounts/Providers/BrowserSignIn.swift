@@ -160,10 +160,10 @@ extension Accounts {
     /// The scheme, host and port of `accounts.linkBase`; without it, of the address that the server listens on.
     private var publicOrigin: String {
         guard var parts = URLComponents(string: shard.configuration[Accounts.linkBase]), parts.host != nil else {
-            return shard.configuration.publicAddress
+            return shard.configuration.ownURL
         }
         (parts.path, parts.query, parts.fragment, parts.user, parts.password) = ("", nil, nil, nil, nil)
-        return parts.string ?? shard.configuration.publicAddress
+        return parts.string ?? shard.configuration.ownURL
     }
 
     // MARK: The cookie

@@ -178,7 +178,7 @@ final class ProviderDirectory: Sendable {
     ) async throws(OutgoingFailure) -> ProviderDocuments.Texts {
         let configuration = try await get(ProviderDocuments.configurationAddress(of: provider))
         let text = String(decoding: configuration.body, as: UTF8.self)
-        guard let url = ProviderDocuments.keyAddress(in: text, of: provider) else { throw .broken }
+        guard let url = ProviderDocuments.keysURL(in: text, of: provider) else { throw .broken }
         let keys = try await get(url)
         return ProviderDocuments.Texts(
             issuer: provider.issuer, until: now + ProviderDocuments.lifetime(keys), configuration: text,

@@ -42,7 +42,7 @@ struct ProviderDocuments: Sendable {
     }
 
     /// The address of the keys; `nil` if the text is not the configuration of this provider.
-    static func keyAddress(in text: String, of provider: Provider) -> String? {
+    static func keysURL(in text: String, of provider: Provider) -> String? {
         configuration(text, of: provider)?.jwksUri
     }
 
