@@ -18,6 +18,11 @@ static const unsigned char lib_bytes[] = {
 };
 ASSET(lib)
 
+static const unsigned char presence_lib_bytes[] = {
+#embed "../PresenceCore/Sessions/Scripts/presence-lib.lua"
+};
+ASSET(presence_lib)
+
 static const unsigned char reap_bytes[] = {
 #embed "../PresenceCore/Scripts/reap.lua"
 };

@@ -18,7 +18,7 @@ actor Daemon {
     private var secret: TokenSecret?
     private var keyWatch: Task<Void, Never>?
     private var isStopping = false
-    private lazy var reloads = Reloads { [weak self] in await self?.reload($0) }
+    private lazy var reloads = ReloadQueue { [weak self] in await self?.reload($0) }
 
     /// - Parameter warnings: Logged once the configuration is known to be valid.
     init(configuration: ServerConfiguration, warnings: [StartWarning] = [], logger: Logger) {
@@ -100,7 +100,7 @@ actor Daemon {
         }
     }
 
-    private func reload(_ kind: Reloads.Kind) async {
+    private func reload(_ kind: ReloadQueue.Kind) async {
         switch kind {
         case .certificate: await server?.reloadCertificate()
         case .keys: await reloadKeys(always: true)
@@ -113,7 +113,7 @@ actor Daemon {
     /// in use.
     private func reloadKeys(always: Bool) async {
         guard let server, !keys.isEmpty else { return }
-        // Checking a file may take as long as reading it. Reloads run one at a time, so no other check runs meanwhile.
+        // Checking a file may take as long as reading it. ReloadQueue run one at a time, so no other check runs meanwhile.
         let looked = await PlainFile.apart { [keys] in
             var keys = keys
             return (hasChanged: keys.haveChanged(), keys: keys)

@@ -67,7 +67,8 @@ struct ScriptLibraryTests {
 
     private var files: [(String, asset)] {
         [
-            ("lib", asset_lib()), ("claim-lib", asset_claim_lib()), ("profile-lib", asset_profile_lib()),
+            ("lib", asset_lib()), ("presence-lib", asset_presence_lib()), ("claim-lib", asset_claim_lib()),
+            ("profile-lib", asset_profile_lib()),
             ("typing-lib", asset_typing_lib()), ("account-lib", asset_account_lib()), ("guess-lib", asset_guess_lib()),
             ("attachment-lib", asset_attachment_lib()), ("conversation-lib", asset_conversation_lib()),
             ("message-lib", asset_message_lib()), ("notification-lib", asset_notification_lib()),

@@ -14,6 +14,7 @@ struct asset {
 struct asset asset_fence(void);
 struct asset asset_join(void);
 struct asset asset_lib(void);
+struct asset asset_presence_lib(void);
 struct asset asset_reap(void);
 struct asset asset_renew(void);
 struct asset asset_sweep(void);

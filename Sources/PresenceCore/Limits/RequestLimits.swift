@@ -9,7 +9,7 @@ import WebSockets
 extension ShardLogic {
     /// Whether this request is admitted; if not, it was replied to.
     /// - Parameter user: `nil` before authentication.
-    func admits(_ connection: Connection, _ id: Int64?, tokens: Int, of user: UserID?) -> Bool {
+    func charge(_ connection: Connection, _ id: Int64?, tokens: Int, of user: UserID?) -> Bool {
         if let limit = connectionRate, let wait = connection.bucket.wait(for: tokens, at: clock.now, limit) {
             limitRate(of: connection, id, .requests, retryAfter: wait)
             return false
@@ -23,7 +23,7 @@ extension ShardLogic {
     }
 
     /// Whether a request that authenticates its user itself is admitted; the connection has been charged for it.
-    func admits(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
+    func charge(_ user: UserID, _ connection: Connection, _ id: Int64?) -> Bool {
         if let wait = userRates.charge(1, to: user, at: clock.now) {
             limitRate(of: connection, id, .userRequests, retryAfter: wait)
             return false
@@ -34,7 +34,7 @@ extension ShardLogic {
     /// Frames without a message cost a request for each hundred.
     func idled(_ socket: SocketID, hundreds: Int) {
         guard let connection = watchers[socket], !connection.isClosed else { return }
-        _ = admits(connection, nil, tokens: hundreds, of: connection.session?.user.id)
+        _ = charge(connection, nil, tokens: hundreds, of: connection.session?.user.id)
     }
 
     package func limitRate(of connection: Connection, _ id: Int64?, _ limit: Limit, retryAfter: Milliseconds) {

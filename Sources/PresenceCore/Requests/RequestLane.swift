@@ -34,7 +34,7 @@ struct RequestLane {
     var isWaiting: Bool { waiting.map { !hasRoom(for: $0) } ?? false }
 
     /// Whether a request may begin now. If not, it waits, and later messages are held.
-    mutating func admits(_ next: RequestOrder) -> Bool {
+    mutating func mayBegin(_ next: RequestOrder) -> Bool {
         let hasRoom = hasRoom(for: next)
         waiting = hasRoom ? nil : next
         return hasRoom

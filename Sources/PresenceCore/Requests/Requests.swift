@@ -31,7 +31,7 @@ extension ShardLogic {
             let type = try members.requestType()
             needsSession = !type.equals("connect")
             let request = try registry.request(of: type)
-            guard connection.lane.admits(request.order) || letsRequestsPass else {
+            guard connection.lane.mayBegin(request.order) || letsRequestsPass else {
                 // Marks that are being collected do not wait for anything else.
                 replies.hurry(connection)
                 return false
@@ -42,7 +42,7 @@ extension ShardLogic {
         } catch {
             let id = error.id ?? id
             let tokens = RequestPrice.of(bytes: bytes.count, or: 1)
-            guard admits(connection, id, tokens: tokens, of: connection.session?.user.id) else { return true }
+            guard charge(connection, id, tokens: tokens, of: connection.session?.user.id) else { return true }
             if connection.session == nil, needsSession {
                 refuseUnconnected(connection, id)
             } else {
@@ -83,7 +83,7 @@ extension Registry {
             func act() {
                 let user = connection.session?.user.id
                 let tokens = RequestPrice.of(bytes: bytes, or: price(request))
-                guard shard.admits(connection, id, tokens: tokens, of: user) else { return }
+                guard shard.charge(connection, id, tokens: tokens, of: user) else { return }
                 guard let session = connection.session else { return shard.refuseUnconnected(connection, id) }
                 guard shard.hasShare(session.user.id, for: bytes) else {
                     return shard.refuse(Refusal(.overloaded).message.with(id: id), on: connection)
@@ -122,7 +122,7 @@ extension Registry {
         add(name, .immediate) { (shard, members, id, connection, bytes) throws(DecodingFailure) in
             let request = try decode(members)
             let tokens = RequestPrice.of(bytes: bytes, or: 1)
-            guard shard.admits(connection, id, tokens: tokens, of: connection.session?.user.id) else { return }
+            guard shard.charge(connection, id, tokens: tokens, of: connection.session?.user.id) else { return }
             handle(request, connection, id)
         }
     }

@@ -35,7 +35,7 @@ extension ShardLogic {
             recordFailedToken(from: connection.address)
             turnAway(connection, id, "\(AuthenticationFailure.revoked)")
         case .valid(let claims):
-            guard admits(claims.subject, connection, id) else { return }
+            guard charge(claims.subject, connection, id) else { return }
             connection.tokenExpiresAt = claims.expiresAt
             let reply = replies.expect(on: connection)
             sessions.open(

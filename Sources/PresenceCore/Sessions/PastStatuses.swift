@@ -10,7 +10,7 @@ package struct PastStatuses: Sendable {
     fileprivate let bounds: String
 
     /// - Parameters:
-    ///   - family: One list for each user, with the intervals as described in `lib.lua`.
+    ///   - family: One list for each user, with the intervals as described in `presence-lib.lua`.
     ///   - duration: How long an entry is kept after its end.
     ///   - most: The maximum number of entries for a user.
     package init(in family: KeyFamily, for duration: Milliseconds, most: Int) {

@@ -77,7 +77,7 @@ extension Sessions {
         shard.deadlines.set(.lapse(user.id), at: look)
     }
 
-    /// Applies a script's reply `OK, "now chosen clearAt version revokedAt text", visibility, findable` (`ownStatus` in lib.lua).
+    /// Applies a script's reply `OK, "now chosen clearAt version revokedAt text", visibility, findable` (`ownStatus` in presence-lib.lua).
     ///
     /// - Returns: The version of the chosen status in Redis; `nil` if it is not in the reply.
     @discardableResult

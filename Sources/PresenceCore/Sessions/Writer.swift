@@ -122,7 +122,7 @@ extension ShardLogic {
 
 extension ShardLogic {
     /// The async form: returns if the token is still valid and the session still exists.
-    package func admit(_ writer: Writer) async throws(Refusal) {
+    package func check(_ writer: Writer) async throws(Refusal) {
         let result: Result<RedisValue, RedisFailure> = await tasks.wait { done in
             unlessRevoked(writer, done: done) { done(.success(.array([.status("OK")]))) }
         }

@@ -3,7 +3,7 @@ import CAssets
 /// Functions that scripts may use. A script gets only the functions that it needs, because Redis runs its text from the
 /// first line: each definition of a function costs 0.1 µs a call, and all definitions for messages would cost 5 µs.
 ///
-/// Every library contains the functions of all scripts (`lib.lua`). In its Lua files, every statement outside of
+/// Every library contains the functions of all scripts (``common``). In its Lua files, every statement outside of
 /// functions begins in the first column; of the other lines only those that end a statement do. A `local` statement in
 /// the first column is omitted if no kept statement uses its names. Names are compared as words, wherever they occur:
 /// this may keep too much, but never too little.
@@ -35,8 +35,8 @@ package struct ScriptLibrary: Sendable {
         Self(first.statements + second.statements.dropFirst(common.statements.count))
     }
 
-    /// `lib.lua`.
-    package static let common = Self(asset_lib().text)
+    /// `lib.lua`, and `presence-lib.lua` of the sessions.
+    package static let common = Self(asset_lib().text + "\n" + asset_presence_lib().text)
 
     /// Returns `body`, preceded by the statements that it needs, without comments.
     ///

@@ -161,7 +161,7 @@ final class DeliveryQueue {
             held.add(damaged: id)
             return record(QueueSettlement(id: id, outcome: .givenUp, reason: "damaged record"))
         }
-        let taken = TakenEvent(event: event, due: due, takenAt: now)
+        let taken = LeasedEvent(event: event, due: due, takenAt: now)
         switch held.add(taken, isOpen: isOn) {
         case .first: begin(taken)
         case .behind: break
@@ -172,9 +172,9 @@ final class DeliveryQueue {
     // MARK: Calling
 
     /// Sends an event, then those behind it of the same subject.
-    func begin(_ taken: TakenEvent) {
+    func begin(_ taken: LeasedEvent) {
         shard.tasks.run { [self, shard] in
-            var next: TakenEvent? = taken
+            var next: LeasedEvent? = taken
             while let taken = next {
                 await deliver(taken, on: shard)
                 next = held.next(after: taken)
@@ -184,7 +184,7 @@ final class DeliveryQueue {
         }
     }
 
-    private func deliver(_ taken: TakenEvent, on shard: ShardLogic) async {
+    private func deliver(_ taken: LeasedEvent, on shard: ShardLogic) async {
         let (event, began) = (taken.event, shard.clock.now)
         // With a receiver so slow, the leases of a subject's events would end before they are sent.
         guard isOn, began - taken.takenAt < Self.longest, began >= rest.until, !held.isReturning(event.subject) else {
@@ -203,22 +203,22 @@ final class DeliveryQueue {
     }
 
     /// Its user's partition cannot be used: others of the receiver may be.
-    private func putOff(_ taken: TakenEvent) {
+    private func putOff(_ taken: LeasedEvent) {
         record(QueueSettlement(id: taken.event.id, outcome: .later, when: Self.pauseOfPartition))
     }
 
-    private func giveUp(_ taken: TakenEvent, _ reason: String?, gone time: Timestamp? = nil) async {
+    private func giveUp(_ taken: LeasedEvent, _ reason: String?, gone time: Timestamp? = nil) async {
         guard await receiver.giveUp([taken.event], gone: time) else { return putOff(taken) }
         record(QueueSettlement(id: taken.event.id, outcome: .givenUp, reason: reason ?? ""))
     }
 
-    private func record(_ outcome: DeliveryOutcome?, of taken: TakenEvent, since began: Milliseconds) async {
+    private func record(_ outcome: DeliveryOutcome?, of taken: LeasedEvent, since began: Milliseconds) async {
         let (event, now) = (taken.event, shard.clock.now)
         switch outcome {
         case .accepted?:
             counters.sent.value += 1
             rest.isAnswered(at: now)
-            record(QueueSettlement(id: event.id, outcome: .taken))
+            record(QueueSettlement(id: event.id, outcome: .delivered))
         case .refused(let reason)?:
             counters.givenUp.value += 1
             rest.isAnswered(at: now)
@@ -255,7 +255,7 @@ final class DeliveryQueue {
     }
 
     /// An event was not tried, and is due as before.
-    func giveBack(_ taken: TakenEvent) {
+    func giveBack(_ taken: LeasedEvent) {
         let (id, subject) = (taken.event.id, taken.event.subject)
         held.giveBack(taken)
         record(QueueSettlement(id: id, outcome: .again, when: taken.due, returned: subject))

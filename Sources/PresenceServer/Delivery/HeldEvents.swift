@@ -6,7 +6,7 @@ struct HeldEvents {
     private(set) var bytes = 0
     private var ids: Set<String> = []
     /// By subject of which an event is being sent: the events behind it.
-    private var behind: [String: [TakenEvent]] = [:]
+    private var behind: [String: [LeasedEvent]] = [:]
     /// By subject: how many of its events are on their way back to Redis. A later one must not pass them.
     private var returning: [String: Int] = [:]
 
@@ -28,7 +28,7 @@ struct HeldEvents {
 
     /// - Parameter isOpen: Whether events are still sent.
     /// - Returns: Whether the event is to be sent now, waits behind others, or must be returned to the queue.
-    mutating func add(_ taken: TakenEvent, isOpen: Bool) -> Place {
+    mutating func add(_ taken: LeasedEvent, isOpen: Bool) -> Place {
         let subject = taken.event.subject
         ids.insert(taken.event.id)
         guard isOpen, returning[subject] == nil else { return .returned }
@@ -45,7 +45,7 @@ struct HeldEvents {
     mutating func add(damaged id: String) { ids.insert(id) }
 
     /// The event of a subject after this one; `nil` if there is none.
-    mutating func next(after taken: TakenEvent) -> TakenEvent? {
+    mutating func next(after taken: LeasedEvent) -> LeasedEvent? {
         let subject = taken.event.subject
         bytes -= taken.event.body.count
         guard behind[subject]?.isEmpty == false else {
@@ -56,14 +56,14 @@ struct HeldEvents {
     }
 
     /// Takes all that are not being sent.
-    mutating func takeWaiting() -> [TakenEvent] {
+    mutating func takeWaiting() -> [LeasedEvent] {
         let waiting = behind.values.flatMap(\.self)
         for subject in behind.keys { behind[subject] = [] }
         bytes -= waiting.reduce(0) { $0 + $1.event.body.count }
         return waiting
     }
 
-    mutating func giveBack(_ taken: TakenEvent) { returning[taken.event.subject, default: 0] += 1 }
+    mutating func giveBack(_ taken: LeasedEvent) { returning[taken.event.subject, default: 0] += 1 }
 
     /// Whether an earlier event of a subject is on its way back.
     func isReturning(_ subject: String) -> Bool { returning[subject] != nil }

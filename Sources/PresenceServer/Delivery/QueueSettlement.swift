@@ -2,7 +2,7 @@ import PresenceCore
 import PresenceProtocol
 
 /// An event that a queue has taken to call its receiver.
-struct TakenEvent {
+struct LeasedEvent {
     let event: QueuedEvent
     /// By the queue's clock: when it was due.
     let due: Int64
@@ -21,7 +21,7 @@ struct QueueSettlement {
     var returned: String?
 
     enum Outcome: String {
-        case taken, failed, givenUp, unwanted, again, later
+        case delivered, failed, givenUp, unwanted, again, later
     }
 
     var words: [any ScriptArgument] { [id, outcome.rawValue, when, reason] }

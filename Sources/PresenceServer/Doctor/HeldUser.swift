@@ -105,7 +105,7 @@ struct HeldUser {
         return malformed
     }
 
-    /// Whether the shown presence follows from the sessions, by the rule of `announce` in lib.lua.
+    /// Whether the shown presence follows from the sessions, by the rule of `announce` in presence-lib.lua.
     var isShownRightly: Bool {
         let status = shownStatus
         let before = values["status"] ?? "offline"

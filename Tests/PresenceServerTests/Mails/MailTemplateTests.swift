@@ -125,7 +125,7 @@ import Testing
     }
 
     @Test func `a mail keeps its order, and one without is as before`() throws {
-        let order = MailOrder(.newDevice, user: UserID("u-1"), ["device": "x\u{C}\n\"y\""])
+        let order = MailContents(.newDevice, user: UserID("u-1"), ["device": "x\u{C}\n\"y\""])
         let mail = Mail(
             id: "1-a", to: EmailAddress("ana@example.org")!, subject: "Subject", text: "one\n\ntwo\n", order)
         let read = try #require(Mail(mail.encoded))

@@ -1,6 +1,6 @@
 -- flags: allow-oom
 -- uses: queue-lib
--- The outcomes of events: taken; failed, to be tried again after WHEN ms; givenUp; unwanted, which switches the receiver off; again
+-- The outcomes of events: delivered; failed, to be tried again after WHEN ms; givenUp; unwanted, which switches the receiver off; again
 -- if it was not tried, and is due at WHEN as before; later if it was not tried, and is due after WHEN ms.
 -- keys: state, due, bodies
 -- args: each(id, outcome, when, reason)
@@ -9,11 +9,11 @@ local clock, counts, bytes = queueClock(stateKey), {}, 0
 local function add(name) counts[name] = (counts[name] or 0) + 1 end
 for id, outcome, when, reason in each() do
     local value = redis.call('HGET', bodiesKey, id)
-    if value and (outcome == 'taken' or outcome == 'givenUp') then
+    if value and (outcome == 'delivered' or outcome == 'givenUp') then
         redis.call('ZREM', dueKey, id)
         redis.call('HDEL', bodiesKey, id)
         bytes = bytes - #value
-        add(outcome == 'taken' and 'sent' or 'givenUp')
+        add(outcome == 'delivered' and 'sent' or 'givenUp')
     elseif value then
         redis.call('ZADD', dueKey, int((outcome == 'again' and 0 or clock) + tonumber(when)), id)
         if outcome == 'failed' then

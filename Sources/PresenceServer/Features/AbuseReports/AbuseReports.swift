@@ -49,7 +49,7 @@ final class AbuseReports: Feature {
         let message = try await evidence(of: request, for: by)
         let user = request.user ?? message.flatMap { UserID($0.from) }
         guard user != by else { throw Refusal(.validationFailed, "users do not report themselves", field: "user") }
-        if let writer = call.writer { try await shard.admit(writer) }
+        if let writer = call.writer { try await shard.check(writer) }
         // In the order of their making.
         let id = Identifier("r\(shard.clock.redisNow)-\(shard.randomName())")!
         let subject = [by.string, user?.string ?? "", request.conversation?.string ?? "", request.message ?? ""]

@@ -35,14 +35,6 @@ struct AttachmentHead: Equatable {
         self.type = Self.harmless.contains(type) ? type : nil
     }
 
-    /// How JPEG and PNG files begin. Any upload that begins so is handled as a picture, whatever its type, because photos
-    /// contain their location.
-    private static let beginnings: [[UInt8]] = [[0xFF, 0xD8, 0xFF], [0x89, 0x50, 0x4E, 0x47, 0x0D, 0x0A, 0x1A, 0x0A]]
-    /// In bytes.
-    static let longestBeginning = 8
-
-    static func isPicture(_ beginning: [UInt8]) -> Bool { beginnings.contains { beginning.starts(with: $0) } }
-
     mutating func becomePicture() { (kind, type) = (.image, nil) }
 
     private static func name(_ query: String) throws(DecodingFailure) -> String? {

@@ -29,10 +29,10 @@ extension Attachments {
 
     private func isPicture(_ file: UploadedFile, _ call: HTTPCall) async throws(Refusal) -> Bool {
         let beginning = try await call.work(.files) {
-            Result { () throws(FileFailure) in try file.read(at: 0, count: AttachmentHead.longestBeginning) }
+            Result { () throws(FileFailure) in try file.read(at: 0, count: PictureFormat.longestBeginning) }
         }
         switch beginning {
-        case .success(let bytes): return AttachmentHead.isPicture(bytes)
+        case .success(let bytes): return PictureFormat.begins(bytes)
         case .failure(let failure):
             record(FileStoreFailure(failure), "attachment not kept")
             throw .noPlace
@@ -65,7 +65,7 @@ extension Attachments {
     private func attach(_ attachment: Attachment, _ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         guard let user = call.viewer, let writer = call.writer else { throw MessageRefusal.forbidden.refusal }
         let (id, keys) = (call.ids[0], shard.partitions.keys(of: call.ids[0]))
-        try await shard.admit(writer)
+        try await shard.check(writer)
         let reply = try await shard.run(
             ScriptCall(
                 .attach, in: keys,

@@ -16,7 +16,7 @@ extension Conversations {
         guard others.count < most else {
             throw Refusal(.tooMany, "at most \(most) participants in one conversation", field: "participants")
         }
-        try await shard.admit(context.writer)
+        try await shard.check(context.writer)
         // A repeated creation returns the conversation that the first one made, with its present members. That holds
         // even if, since then, one of the users has blocked the other or deleted their account. A creator who has left
         // the conversation is refused like any user who is not a member.
@@ -118,7 +118,7 @@ extension Conversations {
             // A backend has made a group of it.
             guard record.isDirect, let member = record.member(user) else { continue }
             guard record.isRequest(to: member) else { return false }
-            if let writer { try await shard.admit(writer) }
+            if let writer { try await shard.check(writer) }
             let keys = shard.partitions.keys(of: id)
             let call = ScriptCall(
                 .answerRequest, in: keys, ["conversation": keys.conversation(id)],

@@ -4,7 +4,7 @@ import Redis
 
 /// Users' requests about their conversations.
 ///
-/// Each first confirms that the user's token is still valid (``ShardLogic/admit(_:)``), because a conversation is in
+/// Each first confirms that the user's token is still valid (``ShardLogic/check(_:)``), because a conversation is in
 /// another partition than most of its members. Reads do so too: a client's read then comes after its earlier writes.
 extension Conversations {
     func registerRequests(in registry: inout Registry) {
@@ -23,7 +23,7 @@ extension Conversations {
             "getConversation", order: .question,
             decode: { (members, _) throws(DecodingFailure) in try ConversationRequest.conversation(members) },
             answer: { [unowned self] (id, context) async throws(Refusal) in
-                try await shard.admit(context.writer)
+                try await shard.check(context.writer)
                 return encodeReply("conversationInfo", try await record(id, for: context.user), context)
             })
         registry.request(
@@ -76,7 +76,7 @@ extension Conversations {
         _ script: Script, on id: ConversationID, _ arguments: KeyValuePairs<StaticString, any ScriptArgument>,
         _ context: RequestContext
     ) async throws(Refusal) -> Answer {
-        try await shard.admit(context.writer)
+        try await shard.check(context.writer)
         let keys = shard.partitions.keys(of: id)
         let call = ScriptCall(script, in: keys, ["conversation": keys.conversation(id)], arguments)
         _ = try await shard.run(call, about: id).accepted(or: ConversationRefusal.self)
@@ -103,7 +103,7 @@ extension Conversations {
     ) async throws(Refusal) -> Answer {
         let (id, user, change) = (request.conversation, context.user, request.change)
         let added = change.add.filter { $0 != user }
-        try await shard.admit(context.writer)
+        try await shard.check(context.writer)
         try await blocks.check(user, and: added)
         if try await reading.isFull(added, in: id) {
             // A user who is not a member must learn nothing about the users to be added.

@@ -6,7 +6,7 @@ import WebSockets
 
 /// Each user's past statuses as intervals, so that backends can find out who was online when.
 ///
-/// The scripts that change presence store an interval when it ends (`lib.lua`, ``PastStatuses``). The interval that has
+/// The scripts that change presence store an interval when it ends (`presence-lib.lua`, ``PastStatuses``). The interval that has
 /// not ended is the user's present status. So the history contains only statuses that others could see: nothing is
 /// stored while a user is invisible or hidden from everyone. The history is off by default, and then costs nothing.
 final class History: Feature {

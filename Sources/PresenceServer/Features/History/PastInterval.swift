@@ -15,7 +15,7 @@ struct PastInterval: Equatable {
         self.to = to
     }
 
-    /// Parses the form that `lib.lua` writes: a letter, the beginning (6 bytes, big-endian) and the duration (6 bytes).
+    /// Parses the form that `presence-lib.lua` writes: a letter, the beginning (6 bytes, big-endian) and the duration (6 bytes).
     /// `nil` for anything else.
     init?(packed bytes: [UInt8]) {
         guard bytes.count == 13, let status = Self.statuses[bytes[0]] else { return nil }

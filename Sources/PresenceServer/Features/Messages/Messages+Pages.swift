@@ -8,7 +8,7 @@ extension Messages {
     private static let mostPageBytes = 3 << 20
 
     func get(_ request: MessageRequest.Page, _ context: RequestContext) async throws(Refusal) -> Answer {
-        try await shard.admit(context.writer)
+        try await shard.check(context.writer)
         let page = try await read(request, for: context.user)
         let batches = StoredMessage.batches(
             page.messages, bytes: shard.configuration.limits.maxServerMessageBytes - 512)

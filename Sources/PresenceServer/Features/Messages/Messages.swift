@@ -91,7 +91,7 @@ final class Messages: Feature {
         let (id, user) = (request.conversation, context.user)
         let reply = try await decided(MessageDraft(request, by: user), by: context.writer) {
             [self] (step) async throws(Refusal) in
-            try room.admit(request.text.count)
+            try room.check(request.text.count)
             let isBlocked = try await conversations.isBlocked(user, in: id)
             return try await run(
                 .editMessage, id, verdict: step,
@@ -106,7 +106,7 @@ final class Messages: Feature {
     private func delete(
         _ request: (conversation: ConversationID, message: String), _ context: RequestContext
     ) async throws(Refusal) -> Answer {
-        try await shard.admit(context.writer)
+        try await shard.check(context.writer)
         let reply = try await delete(request.message, in: request.conversation, by: context.user)
         return encodeReply("messageUpdated", request.conversation, reply, context)
     }

@@ -28,7 +28,7 @@ extension Messages {
     ) async throws(Refusal) -> ScriptReply {
         let draft = MessageDraft(message, from: user, in: id, isOfBackend: writer == nil)
         let reply = try await decided(draft, by: writer) { [self] (step) async throws(Refusal) in
-            try room.admit(message.bytes)
+            try room.check(message.bytes)
             let isBlocked = try await conversations.isBlocked(user, in: id)
             return try await run(
                 .send, id, verdict: step,
@@ -48,7 +48,7 @@ extension Messages {
         _ draft: MessageDraft, by writer: Writer?, _ store: @escaping (VerdictStep) async throws(Refusal) -> ScriptReply
     ) async throws(Refusal) -> ScriptReply {
         let admitted = { [shard] (step: VerdictStep) async throws(Refusal) -> ScriptReply in
-            if let writer { try await shard.admit(writer) }
+            if let writer { try await shard.check(writer) }
             return try await store(step)
         }
         guard let moderation else { return try await admitted(.none) }

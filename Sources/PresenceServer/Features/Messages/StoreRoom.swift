@@ -20,7 +20,7 @@ final class StoreRoom {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     /// Admits a message of this many bytes, if there is room for it.
-    func admit(_ bytes: Int) throws(Refusal) {
+    func check(_ bytes: Int) throws(Refusal) {
         sent += bytes
         if sent >= Self.step || isFull && shard.clock.now >= (askedAt ?? 0) + Self.pause { queryMemory() }
         // The error is the same as for Redis' own refusal.

@@ -7,7 +7,8 @@ import Redis
 ///
 /// The path of a push, a file for each step:
 /// 1. `Delivery/Courier.swift` takes the event `message.created` from Redis, where `send.lua` has put it (`offer`).
-/// 2. This file: `enqueue` sets a time for each member, `decideDue` takes what is due, `decide` reads the facts.
+/// 2. This file: `enqueue` sets a time for each member (`push-note.lua`), `decideDue` takes what is due (`push-take.lua`), and
+///    `decide` reads the facts (`PushFacts.swift`).
 /// 3. `Scripts/push-settle.lua` offers the event `push.due`, with the user's devices. The courier takes it in the same way.
 /// 4. `Services/PushService.swift` makes an entry for each device. Before each try, it checks the push again.
 /// 5. `Delivery/DeliveryQueue.swift` stores the entries in Redis, takes those that are due, and settles the outcome of each try.

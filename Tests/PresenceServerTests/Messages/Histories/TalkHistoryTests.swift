@@ -40,7 +40,7 @@ import Testing
             faults: ["is there twice", "was acknowledged as", "was answered"], seed: 2),
         ScriptMistake(
             name: "a repeated send is counted again", at: "answered-again",
-            becomes: "sender.own = sender.own + 1 setMember(c, from) bump(c) save(c) return { 'OK', known }",
+            becomes: "sender.own = sender.own + 1 setMember(c, from) bump(c) saveAndPublish(c) return { 'OK', known }",
             faults: ["unread of", "urgent ones of"], seed: 3),
         ScriptMistake(
             name: "a mark moves back", at: "mark-read", becomes: "local read = math.min(tonumber(upTo), c.last)",
@@ -92,7 +92,8 @@ import Testing
             becomes: "local priority = priorities(c, function() return false end)",
             faults: ["urgent ones of"], seed: 26),
         ScriptMistake(
-            name: "a name is published but not stored", at: "name-is-kept", becomes: "c.changed.name = nil save(c)",
+            name: "a name is published but not stored", at: "name-is-kept",
+            becomes: "c.changed.name = nil saveAndPublish(c)",
             faults: ["the name of", "the list of", "is told as"], seed: 7),
         ScriptMistake(
             name: "edits are not sent to users who were away", at: "edited-meanwhile", becomes: "if false then",

@@ -127,9 +127,9 @@ final class EmailChange {
             .switchEmail, in: keys, ["user": keys.user(wish.user), "mail": keys.mail, "guests": keys.guests],
             [
                 "user": wish.user, "address": wish.email.text, "number": wish.number,
-                "text": wish.old == nil ? nil : accounts.map { MailText.addressChanged(of: wish.user, $0) },
+                "text": wish.old == nil ? nil : accounts.map { AccountMails.addressChanged(of: wish.user, $0) },
                 "digest": token.digest, "lifetime": MailToken.lifetime,
-                "request": accounts.map { MailText.verification(of: wish.email, token, $0).encoded },
+                "request": accounts.map { AccountMails.verification(of: wish.email, token, $0).encoded },
             ])
         let reply = try await run.step(call, about: wish.user)
         if reply.word == "GONE" {

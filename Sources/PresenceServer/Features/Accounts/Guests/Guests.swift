@@ -80,7 +80,7 @@ extension Accounts {
             [
                 "compared": "", "password": hash.bytes.hexadecimal, "address": email.text, "digest": token.digest,
                 "lifetime": MailToken.lifetime,
-                "text": isMailed ? MailText.change(to: email, token, self).encoded : "",
+                "text": isMailed ? AccountMails.change(to: email, token, self).encoded : "",
             ], by: call.writer)
         let reply = try await shard.run(ask)
         if reply.word == "CHANGED" { throw .upgraded }

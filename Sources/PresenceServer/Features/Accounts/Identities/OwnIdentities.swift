@@ -9,7 +9,7 @@ extension Accounts {
         let name = try call.body { (body) throws(DecodingFailure) in try body.text("provider") }
         let user = try call.owner()
         var identity = try await verifiedIdentity(in: call, by: name)
-        identity.notice = MailText.identityAdded(by: name, of: user, self)
+        identity.notice = AccountMails.identityAdded(by: name, of: user, self)
         let reply = try await identityChange.link(identity, to: user, with: nil, by: call.writer)
         switch reply.word {
         case "OK", "HELD": break
@@ -31,7 +31,7 @@ extension Accounts {
             ["unfinished": keys.unfinished, "user": keys.user(user), "mail": keys.mail],
             [
                 "intent": IdentityChange.member(of: user), "user": user, "provider": call.texts[0],
-                "notice": MailText.identityRemoved(by: call.texts[0], of: user, self),
+                "notice": AccountMails.identityRemoved(by: call.texts[0], of: user, self),
             ], by: call.writer)
         _ = try await shard.run(drop).accepted(or: UnlinkRefusal.self)
         mail.deliver(keys)

@@ -65,7 +65,7 @@ extension Accounts {
                     "intent": IdentityChange.member(of: user), "user": user, "identity": digest,
                     // `iat` counts whole seconds.
                     "before": notice.issuedAt + 999,
-                    "notice": MailText.identityRemoved(by: provider.name, of: user, self),
+                    "notice": AccountMails.identityRemoved(by: provider.name, of: user, self),
                 ]))
         guard reply.word == "OK" else { return }
         mail.deliver(keys)

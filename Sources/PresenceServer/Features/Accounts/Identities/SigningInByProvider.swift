@@ -101,7 +101,7 @@ extension Accounts {
                 guard words.count == 2, words[1].isNull else { throw IdentityRefusal.disabled.refusal }
                 guard !words[0].isNull else { return proof(of: email) }
                 var identity = identity
-                identity.notice = MailText.identityAdded(by: identity.provider, of: owner, self)
+                identity.notice = AccountMails.identityAdded(by: identity.provider, of: owner, self)
                 let reply = try await identityChange.link(identity, to: owner, with: email, by: nil)
                 if reply.word == "FULL" { throw IdentityRefusal.tooMany.refusal }
                 continue
@@ -133,7 +133,7 @@ extension Accounts {
                     "user": user, "identity": identity.digest, "number": claim.number, "grant": grant.id,
                     "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
                     "idle": shard.configuration[Accounts.idle], "most": shard.configuration[Accounts.mostDevices],
-                    "device": device.digest, "notice": MailText.newDevice(device, of: user, self),
+                    "device": device.digest, "notice": AccountMails.newDevice(device, of: user, self),
                 ]))
         switch reply.word {
         case "OK":

@@ -12,7 +12,7 @@ struct Mail: Sendable, Equatable {
     var text: String
     var html: String?
     /// `nil` for a mail of a server of an earlier version.
-    private(set) var order: MailOrder?
+    private(set) var order: MailContents?
 
     private static let separator: Character = "\u{C}"
 
@@ -21,7 +21,7 @@ struct Mail: Sendable, Equatable {
         return order?.encoded.map { mail + String(Self.separator) + $0 } ?? mail
     }
 
-    init(id: String, to: EmailAddress, subject: String, text: String, _ order: MailOrder? = nil) {
+    init(id: String, to: EmailAddress, subject: String, text: String, _ order: MailContents? = nil) {
         self.id = id
         self.to = to.text
         self.subject = subject
@@ -38,7 +38,7 @@ struct Mail: Sendable, Equatable {
             Self.isHeader(parts[2])
         else { return nil }
         self.init(
-            id: parts[0], to: to, subject: parts[2], text: parts[3], halves.count > 1 ? MailOrder(halves[1]) : nil)
+            id: parts[0], to: to, subject: parts[2], text: parts[3], halves.count > 1 ? MailContents(halves[1]) : nil)
     }
 
     /// Whether a text can be used in a header unchanged.

@@ -33,7 +33,7 @@ extension Accounts {
             [
                 "address": email.text, "code": logins.digest(of: code.digits, for: email.text),
                 "link": Sodium.sha256(Array(code.token.utf8)).hexadecimal, "lifetime": MailCode.lifetime,
-                "memory": Self.guessMemory, "text": MailText.signIn(email, code, self).encoded,
+                "memory": Self.guessMemory, "text": AccountMails.signIn(email, code, self).encoded,
                 "forNew": shard.configuration[Accounts.mailCodeSignUp],
             ])
         guard try await shard.reply(to: call).word == "OK" else { throw .disconnected(sent: false) }
@@ -103,7 +103,7 @@ extension Accounts {
                     "kind": device.kind, "name": device.name, "idle": shard.configuration[Accounts.idle],
                     "most": shard.configuration[Accounts.mostDevices],
                     "identityIntent": IdentityChange.member(of: user), "device": device.digest,
-                    "notice": MailText.newDevice(device, of: user, self),
+                    "notice": AccountMails.newDevice(device, of: user, self),
                 ]))
         guard reply.word == "OK" else { throw .mailCode }
         mail.deliver(keys)

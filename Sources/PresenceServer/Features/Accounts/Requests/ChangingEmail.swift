@@ -23,7 +23,7 @@ extension Accounts {
                 "compared": account.held.bytes.hexadecimal, "password": "", "address": email.text,
                 "digest": token.digest,
                 "lifetime": MailToken.lifetime,
-                "text": isMailed ? MailText.change(to: email, token, self).encoded : "",
+                "text": isMailed ? AccountMails.change(to: email, token, self).encoded : "",
             ], by: call.writer)
         _ = try await shard.run(ask).accepted(or: AccountRefusal.self)
         mail.deliver(keys)

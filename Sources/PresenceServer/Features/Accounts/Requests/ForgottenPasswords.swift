@@ -30,7 +30,7 @@ extension Accounts {
             .forgot, in: keys, ["user": keys.user(user), "mail": keys.mail],
             [
                 "address": email.text, "digest": token.digest, "lifetime": MailToken.lifetime,
-                "text": MailText.reset(of: email, token, self).encoded,
+                "text": AccountMails.reset(of: email, token, self).encoded,
             ])
         do throws(RedisFailure) {
             // `FENCED` is not a valid reply here, because this server may have missed changes.

@@ -82,7 +82,7 @@ extension Accounts {
             ["user": keys.user(user), "grants": keys.grants(user), "mail": keys.mail],
             [
                 "user": user, "compared": account.held.bytes.hexadecimal, "password": hash.bytes.hexadecimal,
-                "stays": call.grant, "text": MailText.passwordChanged(of: user, self),
+                "stays": call.grant, "text": AccountMails.passwordChanged(of: user, self),
                 "isVerified": false, "grant": grant?.id, "secret": grant?.key.hexadecimal,
             ], by: call.writer)
         // If the password has changed meanwhile, nothing is changed.

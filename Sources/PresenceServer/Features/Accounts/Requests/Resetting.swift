@@ -35,7 +35,7 @@ extension Accounts {
             ],
             [
                 "user": token.user, "digest": token.digest, "password": hash.bytes.hexadecimal,
-                "text": MailText.passwordChanged(of: token.user, self),
+                "text": AccountMails.passwordChanged(of: token.user, self),
                 "identityIntent": IdentityChange.member(of: token.user),
             ])
         _ = try await shard.run(set).accepted(or: AccountRefusal.self)

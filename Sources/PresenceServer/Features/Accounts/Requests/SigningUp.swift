@@ -7,8 +7,8 @@ import WebSockets
 
 /// `POST /v1/accounts`. `HTTPAPI+Admission` has checked the call's rate and length. `signUp` checks the address
 /// (`EmailAddress`) and the password (`PasswordRules`), takes a place among the hashes, charges the client's address,
-/// hashes, and calls one script (`sign-up.lua`), which also stores the mail. `MailQueue` sends the mail, and
-/// `NewGrant` makes the tokens.
+/// hashes, and calls one script (`sign-up.lua`), which also stores the mail (`AccountMails`). `MailQueue` sends the mail,
+/// written in the recipient's language, and `DeviceSignIn.swift` makes the tokens.
 extension Accounts {
     private struct SignUp {
         let email: EmailAddress
@@ -93,7 +93,7 @@ extension Accounts {
     ) async throws(Refusal) -> ScriptReply {
         let signsIn = !shard.configuration[Accounts.hideExisting]
         let token = MailToken(user: user, purpose: .verify)
-        let mail = MailText.verification(of: request.email, token, self).encoded
+        let mail = AccountMails.verification(of: request.email, token, self).encoded
         let change: ClaimChange = { wish, keys in
             ScriptCall(
                 .signUp, in: keys, keys.ofSignUp(user, request.email),
@@ -185,7 +185,7 @@ extension Accounts {
         _ call: HTTPCall, _ request: SignUp, by user: UserID
     ) async throws(Refusal) -> HTTPResponse {
         if shard.configuration[Accounts.hideExisting] {
-            return try await notify(user, MailText.existing(request.email, self).encoded)
+            return try await notify(user, AccountMails.existing(request.email, self).encoded)
         }
         guard !request.idempotency.isEmpty else { throw .emailTaken }
         let key = shard.partitions.keys(of: user).user(user)

@@ -12,11 +12,11 @@ if isAccepted == '1' then
     m.archived = 0
     setMember(c, user)
     bump(c)
-    save(c)
+    saveAndPublish(c)
 elseif m.archived == 0 then
     c.seen = ownVersion(c, m)
     m.archived = now
     bumpMember(c, user)
-    save(c)
+    saveAndPublish(c)
 end
 return { 'OK' }

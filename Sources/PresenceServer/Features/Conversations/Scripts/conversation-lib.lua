@@ -227,7 +227,7 @@ local mostPublished = 4096
 -- for each field, a line each, and "left USER" for users who have left; "partly 1" if fields are left out. No value has
 -- a line feed. New members receive it once their inbox is updated (settle): otherwise a list that is read in between
 -- would lack the conversation for good. They are "new USER" here, and "only USER" there.
-local function save(c)
+local function saveAndPublish(c)
     local set, removed = {}, {}
     for field in pairs(c.changed) do
         if c.raw[field] then

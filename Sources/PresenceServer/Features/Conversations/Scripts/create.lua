@@ -23,6 +23,6 @@ if name ~= '' then setField(c, 'name', name) end
 if metadata ~= '' then setField(c, 'metadata', metadata) end
 for user in each() do join(c, user) end
 bump(c)
-save(c)
+saveAndPublish(c)
 await(c, membersOf(c), unfinishedKey, intent)
 return answer(c)

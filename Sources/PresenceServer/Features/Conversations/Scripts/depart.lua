@@ -9,7 +9,7 @@ leave(c, user)
 succeed(c)
 empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)
 bump(c)
-save(c)
+saveAndPublish(c)
 publishMembers(c, typingKey)
 keepNumbers(c)
 return { 'OK' }

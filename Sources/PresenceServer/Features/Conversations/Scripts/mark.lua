@@ -63,6 +63,6 @@ if isSeen then
 else
     for user in pairs(alone) do bumpMember(c, user) end
 end
-if c.news then save(c) end
+if c.news then saveAndPublish(c) end
 reply[#reply + 1] = int(c.size)
 return reply

@@ -28,7 +28,7 @@ if adds and #namesOf(c) > tonumber(most) then return { 'CROWDED' } end
 succeed(c)
 empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)
 bump(c)
-save(c)
+saveAndPublish(c)
 await(c, touched, unfinishedKey, intent)
 publishMembers(c, typingKey)
 return { 'OK', int(c.size) }

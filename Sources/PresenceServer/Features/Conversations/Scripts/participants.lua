@@ -28,7 +28,7 @@ setField(c, 'request', nil)
 succeed(c)
 empty(c, logKey, changesKey, printsKey, attachmentsKey, attachmentsDueKey)
 bump(c)
-save(c)
+saveAndPublish(c)
 await(c, touched, unfinishedKey, intent)
 publishMembers(c, typingKey)
 return { 'OK' }

@@ -16,5 +16,5 @@ if changed and isAsked(c, user) then
 elseif changed then
     bump(c)
 end
-save(c)
+saveAndPublish(c)
 return { 'OK' }

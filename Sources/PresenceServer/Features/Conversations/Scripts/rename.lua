@@ -11,6 +11,6 @@ if ban then return ban end
 setField(c, 'name', name ~= '' and name or nil)
 if next(c.changed) then
     bump(c)
-    save(c) -- mutation: name-is-kept
+    saveAndPublish(c) -- mutation: name-is-kept
 end
 return { 'OK' }

@@ -17,5 +17,5 @@ if muted == m.muted and archived == m.archived then return { 'OK' } end
 c.seen = ownVersion(c, m)
 m.muted, m.archived = muted, archived
 bumpMember(c, user)
-save(c)
+saveAndPublish(c)
 return { 'OK' }

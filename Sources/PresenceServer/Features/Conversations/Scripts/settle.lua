@@ -45,7 +45,7 @@ if changed or left then
 elseif next(told) then
     c.news, c.only = c.version, told
 end
-if next(c.changed) or c.news then save(c) end
+if next(c.changed) or c.news then saveAndPublish(c) end
 await(c, refused, unfinishedKey, intent)
 if left then publishMembers(c, typingKey) end
 if not next(c.pending) then

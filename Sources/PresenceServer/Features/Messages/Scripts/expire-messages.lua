@@ -11,7 +11,7 @@ if c.exists then
 end
 if count > 0 then
     bump(c)
-    save(c)
+    saveAndPublish(c)
 end
 local oldest = redis.call('LINDEX', logKey, 0)
 if not c.exists or not oldest then

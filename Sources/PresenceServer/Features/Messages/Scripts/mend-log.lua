@@ -24,5 +24,5 @@ if count > 0 then
     redis.call('RPUSH', changesKey, int(c.last))
 end
 bump(c)
-save(c)
+saveAndPublish(c)
 return { 'OK' }

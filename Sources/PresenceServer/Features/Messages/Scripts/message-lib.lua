@@ -173,7 +173,7 @@ local function rewrite(c, m, index, keys, keep)
     if tonumber(m.seq) == c.last then setField(c, 'message', raw) end
     publishChange(c, tonumber(m.seq), raw, keys.changes, keep)
     bump(c) -- mutation: change-of-conversation
-    save(c)
+    saveAndPublish(c)
     if #raw > mostOffered then m.edits = {} end
     offer('message.changed', c.id .. ' ' .. stored(m))
     return raw

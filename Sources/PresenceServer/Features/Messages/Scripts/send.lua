@@ -59,6 +59,6 @@ acceptRequest(c, from)
 setMember(c, from)
 publishChange(c, c.last, raw, changesKey, most)
 bump(c)
-save(c)
+saveAndPublish(c)
 offer('message.created', conversation .. ' ' .. raw)
 return { 'OK', int(c.size), raw }

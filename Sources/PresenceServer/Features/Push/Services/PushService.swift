@@ -32,7 +32,7 @@ extension PushSender {
 final class PushService: EventReceiver {
     private let sender: any PushSender
     private unowned let shard: ShardLogic
-    private unowned let due: PushScheduler
+    private unowned let scheduler: PushScheduler
     private let removed: MetricCounter
 
     /// HTTP/2 where the service has it: then all pushes share one connection.
@@ -49,8 +49,8 @@ final class PushService: EventReceiver {
     private static let fresh: Milliseconds = 2_000
     private static let window = 8
 
-    init(_ sender: any PushSender, _ shard: ShardLogic, _ due: PushScheduler, removed: MetricCounter) {
-        (self.sender, self.shard, self.due, self.removed) = (sender, shard, due, removed)
+    init(_ sender: any PushSender, _ shard: ShardLogic, _ scheduler: PushScheduler, removed: MetricCounter) {
+        (self.sender, self.shard, self.scheduler, self.removed) = (sender, shard, scheduler, removed)
     }
 
     var id: Identifier { WebhookEndpoint.id(of: sender.name) }
@@ -92,15 +92,16 @@ final class PushService: EventReceiver {
             let place = PushPlace(user: push.user, conversation: push.conversation)
         else { return event }
         let (isFirst, token) = (event.tries == 0, Self.json(push.pushToken, of: sender.platform))
-        guard let facts = try await due.facts(of: place, token: token, platform: sender.platform), facts.isRegistered
+        guard let facts = try await scheduler.facts(of: place, token: token, platform: sender.platform),
+            facts.isRegistered
         else { return nil }
         // A time in the future is from before Redis' clock went back.
         if isFirst, abs(shard.clock.redisNow - push.at) <= Self.fresh { return event }
-        if try await due.hold(push, at: place, facts) { return nil }
+        if try await scheduler.hold(push, at: place, facts) { return nil }
         let new = try await shard.sparing("push", of: place.user) { () async throws(RedisFailure) in
             place.notification == nil && !place.isSummary
                 ? try await renewed(push, isFirst: isFirst, place, facts)
-                : try await due.isPending(push, at: place, facts)
+                : try await scheduler.isPending(push, at: place, facts)
                     ? PushContents(shard: shard, user: place.user, settings: facts.settings).withoutTexts(push) : nil
         }
         guard let new else { return nil }
@@ -117,23 +118,23 @@ final class PushService: EventReceiver {
     ) async throws(RedisFailure) -> PushMessage? {
         // Where no push counts, a new device waits for the next message: until there is one, this is tried.
         guard facts.lastPushed == 0 ? !facts.isDue && !facts.isHeld : facts.lastPushedAt == push.at,
-            let record = try await due.read(place.conversation), let member = record.member(place.user)
+            let record = try await scheduler.read(place.conversation), let member = record.member(place.user)
         else { return nil }
-        if !due.isUnread(push.seq, by: member) {
+        if !scheduler.isUnread(push.seq, by: member) {
             // Messages until the user read it counted as pushed by this push, which is given up now.
-            try await due.enqueue(record.last, in: record, for: member)
+            try await scheduler.enqueue(record.last, in: record, for: member)
             return nil
         }
-        var message = try await due.newestUnread(
+        var message = try await scheduler.newestUnread(
             by: member, in: record, except: facts.blocked, upTo: isFirst ? push.seq : nil)
         if (message?.seq ?? 0) < push.seq {
             // It is deleted, or from a user who is blocked by now.
-            if try await due.isDeleted(push.seq, in: record.id) {
+            if try await scheduler.isDeleted(push.seq, in: record.id) {
                 // Before this push is given up: then nothing would show that there is something to decide.
-                try await due.withdraw(push.seq, in: record.id, of: place.user)
+                try await scheduler.withdraw(push.seq, in: record.id, of: place.user)
                 return nil
             }
-            if isFirst { message = try await due.newestUnread(by: member, in: record, except: facts.blocked) }
+            if isFirst { message = try await scheduler.newestUnread(by: member, in: record, except: facts.blocked) }
         }
         guard let message, facts.settings.wants(record) else { return nil }
         return try await PushContents(shard: shard, user: place.user, settings: facts.settings).renew(
@@ -210,6 +211,6 @@ final class PushService: EventReceiver {
                 "conversation": message.conversation, "at": message.at, "platform": sender.platform,
                 "token": Self.json(message.pushToken, of: sender.platform), "gone": time,
             ])
-        removed.value += Int(try await due.run(call, of: user)?[0].int ?? 0)
+        removed.value += Int(try await scheduler.run(call, of: user)?[0].int ?? 0)
     }
 }

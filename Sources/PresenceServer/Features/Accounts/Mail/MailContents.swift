@@ -4,7 +4,7 @@ import PresenceProtocol
 import Redis
 
 /// The contents of a waiting mail. Its words are chosen when it is sent, by the recipient's language at that time.
-struct MailOrder: Codable, Sendable, Equatable {
+struct MailContents: Codable, Sendable, Equatable {
     let kind: MailKind
     /// The account; `nil`: the one that has the mail's address.
     var user: String?
@@ -42,7 +42,7 @@ extension Accounts {
     }
 
     /// If Redis cannot be read, the mail is in English: one in the wrong language is better than none.
-    private func recipient(of order: MailOrder, at recipient: String) async -> (language: String?, name: String?) {
+    private func recipient(of order: MailContents, at recipient: String) async -> (language: String?, name: String?) {
         do throws(RedisFailure) {
             guard let user = try await owner(of: order, at: recipient) else { return (nil, nil) }
             let words = try await shard.command([
@@ -56,7 +56,7 @@ extension Accounts {
         }
     }
 
-    private func owner(of order: MailOrder, at recipient: String) async throws(RedisFailure) -> UserID? {
+    private func owner(of order: MailContents, at recipient: String) async throws(RedisFailure) -> UserID? {
         if let user = order.user { return UserID(user) }
         guard let logins, let email = EmailAddress(recipient) else { return nil }
         let keys = logins.keys(of: email.text)

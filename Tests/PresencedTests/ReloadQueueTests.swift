@@ -4,7 +4,7 @@ import Testing
 
 @Suite(.timeLimit(.minutes(1)))
 struct ReloadsTests {
-    /// Reloads that wait until they are released.
+    /// ReloadQueue that wait until they are released.
     private actor Files {
         private var waiting: [CheckedContinuation<Void, Never>] = []
         private var isFree = false
@@ -29,8 +29,8 @@ struct ReloadsTests {
         async
     {
         let files = Files()
-        let (began, beginning) = AsyncStream<Reloads.Kind>.makeStream()
-        let reloads = Reloads { kind in
+        let (began, beginning) = AsyncStream<ReloadQueue.Kind>.makeStream()
+        let reloads = ReloadQueue { kind in
             beginning.yield(kind)
             await files.read()
         }
@@ -41,7 +41,7 @@ struct ReloadsTests {
         // The reload in progress may have read its files already.
         for _ in 0..<3 { await reloads.want(.files, .changedKeys, .keys, .certificate) }
         await files.resume()
-        for kind in Reloads.Kind.allCases {
+        for kind in ReloadQueue.Kind.allCases {
             let read = await next.next()
             #expect(read == kind)
         }

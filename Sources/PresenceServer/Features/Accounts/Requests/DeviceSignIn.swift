@@ -33,7 +33,7 @@ extension Accounts {
                 "grant": grant.id, "secret": grant.key.hexadecimal, "kind": device.kind, "name": device.name,
                 "idle": shard.configuration[Accounts.idle], "most": shard.configuration[Accounts.mostDevices],
                 "verifiedOnly": shard.configuration[Accounts.hideExisting], "device": device.digest,
-                "notice": MailText.newDevice(device, of: user, self),
+                "notice": AccountMails.newDevice(device, of: user, self),
             ])
         let reply = try await guess.takenBack { () async throws(Refusal) in try await shard.run(call) }
             .accepted(or: AccountRefusal.self)

@@ -1,7 +1,7 @@
 /// Runs reloads one after the other, so that the data read last is the data used in the end.
 ///
 /// No caller waits for it: a file that blocks delays only later reloads.
-actor Reloads {
+actor ReloadQueue {
     enum Kind: CaseIterable {
         case certificate
         /// The keys of tokens: always, or only if their files have changed.

@@ -4,7 +4,7 @@ import PresenceProtocol
 
 /// The mails to users. A link begins with the configured address, never with one from a request. Its token is behind the #,
 /// which browsers do not send to servers.
-enum MailText {
+enum AccountMails {
     static func verification(of email: EmailAddress, _ token: MailToken, _ accounts: Accounts) -> Mail {
         accounts.makeMail(.verifyEmail, to: email, token.user, ["link": accounts.link("verify", token)])
     }
@@ -67,7 +67,7 @@ extension Accounts {
         let (subject, text, _) = kind.builtIn.filled(values)
         return Mail(
             id: "\(shard.clock.redisNow)-\(shard.randomName())", to: email, subject: subject, text: text,
-            MailOrder(kind, user: user, values))
+            MailContents(kind, user: user, values))
     }
 
     fileprivate func link(_ page: String, _ token: MailToken) -> String { link(page, "token=\(token.text)") }
