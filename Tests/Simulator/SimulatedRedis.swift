@@ -15,6 +15,8 @@ final class SimulatedRedis {
     private var isSpoilt = false
     private var admin: BlockingRedis
     private var listener: BlockingRedis
+    /// Milliseconds for an answer: beside other suites a process may wait many seconds for a processor.
+    private static let patience: Int64 = 60_000
     private(set) var failure: (any Error)?
     /// Changed scripts: a mutation's.
     private let substitutes: [Script: RedisScript]
@@ -57,8 +59,8 @@ final class SimulatedRedis {
     ) throws {
         redis = try SpareRedis.take(knowing: Script.all(of: features).map { substitutes[$0] ?? $0.redis })
         self.substitutes = substitutes
-        admin = try BlockingRedis(redis.server.unix)
-        listener = try BlockingRedis(redis.server.unix)
+        admin = try BlockingRedis(redis.server.unix, timeout: Self.patience)
+        listener = try BlockingRedis(redis.server.unix, timeout: Self.patience)
         try listener.command("PSUBSCRIBE", "*")
     }
 
@@ -131,6 +133,7 @@ final class SimulatedRedis {
             return .success(try admin.command(words))
         } catch {
             if case .server = error { return .failure(error) }
+            failure = failure ?? error
             isSpoilt = true
             return .failure(error)
         }

@@ -48,9 +48,13 @@ package enum FreePort {
         }
     }
 
+    /// Its socket does not keep the port from its user: a process that another thread starts meanwhile does not inherit it,
+    /// and until that process is another program, it shares the port with those that allow it, as servers do.
     private static func isFree(_ port: UInt16) -> Bool {
-        let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue), 0)
+        let socket = Glibc.socket(AF_INET, CInt(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue), 0)
         defer { close(socket) }
+        var isShared: CInt = 1
+        setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &isShared, socklen_t(MemoryLayout<CInt>.size))
         var address = sockaddr_in()
         address.sin_family = sa_family_t(AF_INET)
         address.sin_addr.s_addr = inet_addr("127.0.0.1")
