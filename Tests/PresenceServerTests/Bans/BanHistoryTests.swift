@@ -40,10 +40,10 @@ import Testing
         ScriptMistake(
             name: "an ended ban stays", at: "unban-ends", faults: ["open of", "is banned: false"], seed: 2),
         ScriptMistake(
-            name: "a user who is banned in a group writes there", at: "banned-writes", faults: ["send of"], seed: 4),
+            name: "a user who is banned in a group writes there", at: "banned-writes", faults: ["send of"], seed: 5),
         ScriptMistake(
             name: "a user who is banned in a group edits there", at: "banned-edits", faults: ["edit-message of"],
-            seed: 39),
+            seed: 48),
         ScriptMistake(name: "a user who is banned in a group types there", at: "banned-types", faults: ["typing of"]),
         ScriptMistake(
             name: "a user who is banned in a group marks there", at: "banned-marks", becomes: "    local ban = nil",

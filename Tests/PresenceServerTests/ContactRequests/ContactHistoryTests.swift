@@ -36,7 +36,7 @@ import Testing
             name: "a withdrawn request stays", at: "withdrawn-stays", faults: ["who does not ask", "who is gone"],
             seed: 26),
         ScriptMistake(name: "a hidden user is asked", at: "hidden-is-asked", faults: ["hides from"], seed: 4),
-        ScriptMistake(name: "a refused user asks again", at: "refused-asks-again", faults: ["has refused"], seed: 7),
+        ScriptMistake(name: "a refused user asks again", at: "refused-asks-again", faults: ["has refused"], seed: 11),
         ScriptMistake(
             name: "an acceptance makes one contact", at: "accepted-is-mutual", becomes: "            local _ = 0",
             faults: ["lists the other", "are no contacts"], seed: 3),

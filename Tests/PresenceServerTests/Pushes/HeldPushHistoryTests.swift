@@ -34,7 +34,7 @@ import Testing
             faults: ["was never told", "was not told"], seed: 3),
         ScriptMistake(
             name: "what a summary told is not remembered", at: "summary-is-remembered",
-            becomes: "        setPush(pushedKey, place, record, 0, '0', '')", faults: ["was told twice"]),
+            becomes: "        setPush(pushedKey, place, record, 0, '0', '')", faults: ["was told twice"], seed: 22),
         ScriptMistake(
             name: "nobody notices that a user is free again", at: "free-is-offered",
             faults: ["was never told", "was not told"]),

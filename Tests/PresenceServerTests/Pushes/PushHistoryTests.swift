@@ -61,23 +61,23 @@ import Testing
             faults: ["was not told of", "has no notification of"], seed: 2),
         ScriptMistake(
             name: "what is unread beside a deleted message is not decided", at: "unread-beside-deleted",
-            becomes: "    reply[2] = '0'", faults: ["was not told of"], seed: 13),
+            becomes: "    reply[2] = '0'", faults: ["was not told of"], seed: 31),
         ScriptMistake(
             name: "what was deleted while it is decided is told", at: "deleted-is-decided-anew",
             faults: ["which was deleted"]),
         ScriptMistake(
             name: "the notification of a deleted message stays where another was told since",
             at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1)",
-            faults: ["which is deleted"], seed: 3),
+            faults: ["which is deleted"], seed: 14),
         ScriptMistake(
             name: "what is told anew makes no notification", at: "pushed-anew",
-            becomes: "local function isAnew(known) return false end", faults: ["has no notification of"], seed: 28),
+            becomes: "local function isAnew(known) return false end", faults: ["has no notification of"], seed: 49),
         ScriptMistake(
             name: "a revoked device is pushed to", at: "revoked-devices",
             becomes: "        if not id then isCurrent = true end", faults: ["after their tokens were revoked"]),
         ScriptMistake(
             name: "a backend's notification is stored, and its push is not noted", at: "notified-is-noted",
-            faults: ["was not told of hint"]),
+            faults: ["was not told of hint"], seed: 2),
         ScriptMistake(
             name: "who has a session has no time", at: "a-session-has-time", becomes: "    return false",
             faults: ["was told early"], seed: 2),
