@@ -55,6 +55,10 @@ class Key:
         return r.to_bytes(32, "big") + s.to_bytes(32, "big")
 
 
+SPARE = []
+"""Keys of providers that have ended, for the next ones: making one takes long."""
+
+
 class Provider:
     """A provider on a port of its own. `delay` is how long it waits before each answer, in seconds; `broken` is a status that it
     answers instead. `asked` counts the requests for each path. `person` consents at once in a browser: `authorize`'s arguments."""
@@ -62,7 +66,8 @@ class Provider:
     CLIENT, SECRET = "app-1", "secret-of-app-1"
 
     def __init__(self, issuer_path="", cache=None):
-        self.keys, self.asked, self.delay, self.broken, self.cache = [Key()], {}, 0, None, cache
+        self.keys, self.asked, self.delay, self.broken, self.cache = [SPARE.pop() if SPARE else Key()], {}, 0, None, cache
+        self.first = self.keys[0]
         self.configuration, self.granted, self.person = {}, {}, None
         self.is_secret = lambda secret: secret == self.SECRET
         self.gate = threading.Event()
@@ -97,6 +102,8 @@ class Provider:
         self.gate.set()
         self.server.shutdown()
         self.server.server_close()
+        if self.first not in SPARE:
+            SPARE.append(self.first)
 
     def settings(self, name="test", kind="oidc", **more):
         return {"name": name, "kind": kind, "clientIds": [self.CLIENT, "app-2"], "issuer": self.issuer} | more

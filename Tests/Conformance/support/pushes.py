@@ -1,5 +1,6 @@
 """FCM and APNs for tests: over TLS with their own certificate authority; OpenSSL verifies each token."""
 
+import functools
 import http.server
 import json
 import os
@@ -21,6 +22,13 @@ from .tokens import decode
 TEAM, KEY, TOPIC, PROJECT = "TEAM123456", "KEY1234567", "org.example.app", "example-1234"
 
 
+@functools.cache
+def pair(kind, option):
+    """A private key and its public half, as PEM: the same ones for all tests of a process, because making them takes long."""
+    key = subprocess.run(["openssl", "genpkey", "-algorithm", kind, "-pkeyopt", option], check=True, capture_output=True).stdout
+    return key, subprocess.run(["openssl", "pkey", "-pubout"], input=key, check=True, capture_output=True).stdout
+
+
 class Keys:
     """The keys that an operator has of both services, as files."""
 
@@ -37,11 +45,12 @@ class Keys:
         return os.path.join(self.directory, name)
 
     def make(self, name, kind, option):
-        key = self.path(f"{name}.p8")
-        subprocess.run(["openssl", "genpkey", "-algorithm", kind, "-pkeyopt", option, "-out", key], check=True, capture_output=True)
-        subprocess.run(["openssl", "pkey", "-in", key, "-pubout", "-out", self.path(f"{name}.pem")], check=True, capture_output=True)
-        os.chmod(key, 0o600)
-        return key
+        files = self.path(f"{name}.p8"), self.path(f"{name}.pem")
+        for file, content in zip(files, pair(kind, option)):
+            with open(file, "wb") as written:
+                written.write(content)
+            os.chmod(file, 0o600)
+        return files[0]
 
     def write_account(self, account):
         with open(self.account, "w") as file:
