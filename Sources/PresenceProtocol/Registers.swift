@@ -1,5 +1,5 @@
 /// A user's presence as others see it: one of the two registers, replaced whole.
-public struct Presence: Hashable, Sendable {
+public struct Presence: Codable, Hashable, Sendable {
     /// Grows with every change; 0 for an unknown or hidden user.
     public var version: Int64
     public var status: PresenceStatus
@@ -29,18 +29,18 @@ public struct Presence: Hashable, Sendable {
     public static let unknown = Presence(version: 0, status: .offline)
 }
 
-public enum PresenceStatus: String, Sendable, CaseIterable {
+public enum PresenceStatus: String, Codable, Sendable, CaseIterable {
     case online, away, busy, offline
 }
 
-public enum DeviceKind: String, Sendable, CaseIterable, Comparable {
+public enum DeviceKind: String, Codable, Sendable, CaseIterable, Comparable {
     case phone, tablet, desktop, web, bot, other
 
     public static func < (a: DeviceKind, b: DeviceKind) -> Bool { a.rawValue < b.rawValue }
 }
 
 /// A user's profile as others see it: the other register, replaced whole.
-public struct Profile: Hashable, Sendable {
+public struct Profile: Codable, Hashable, Sendable {
     public var version: Int64
     public var displayName: String?
     /// The unique username in its owner's spelling. Only users with an account have one.
