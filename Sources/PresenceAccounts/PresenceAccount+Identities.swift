@@ -20,8 +20,8 @@ extension PresenceAccount {
     ///   identity.
     @discardableResult
     public func link(provider: String, idToken: String, nonce: String? = nil) async throws -> [Account.Identity] {
-        var members: [String: JSONMember] = ["provider": .text(provider), "idToken": .text(idToken)]
-        members["nonce"] = nonce.map { .text($0) }
+        var members: [String: JSONValue] = ["provider": .string(provider), "idToken": .string(idToken)]
+        members["nonce"] = nonce.map { .string($0) }
         return try await identities(AccountServer.Request("POST", "v1/me/identities", members))
     }
 

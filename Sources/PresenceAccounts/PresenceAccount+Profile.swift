@@ -41,9 +41,14 @@ extension PresenceAccount {
     public func update(
         _ changes: ProfileChanges, preferredLanguage: Change<String>, setupCompleted: Bool?
     ) async throws -> User {
-        var members = changes.members
-        members["preferredLanguage"] = preferredLanguage.member { .text($0) }
-        members["setupCompleted"] = setupCompleted.map { .flag($0) }
+        // Without unchanged members; a removed one is null.
+        var members = try JSONDecoder().decode([String: JSONValue].self, from: JSONEncoder().encode(changes))
+        switch preferredLanguage {
+        case .keep: break
+        case .remove: members["preferredLanguage"] = .null
+        case .set(let tag): members["preferredLanguage"] = .string(tag)
+        }
+        members["setupCompleted"] = setupCompleted.map { .bool($0) }
         return try await user(.init("PATCH", "v1/me", ["changes": .object(members)], isRepeatable: true))
     }
 
@@ -76,7 +81,7 @@ extension PresenceAccount {
     @discardableResult
     public func claimUsername(_ username: String) async throws -> Account {
         let request = AccountServer.Request(
-            "PUT", "v1/me/username", ["username": .text(username)], isRepeatable: true)
+            "PUT", "v1/me/username", ["username": .string(username)], isRepeatable: true)
         let (answer, asked) = try await response(to: request, as: Answer.AccountAlone.self)
         hold(Account(answer.account), of: asked)
         return Account(answer.account)

@@ -10,9 +10,9 @@ extension PresenceAccount {
         let email = User.EmailRule.trimmed(email)
         if signUpAttempt?.email != email { signUpAttempt = (email, UUID().uuidString.lowercased()) }
         var members = credentials(email, password)
-        members["idempotency"] = signUpAttempt.map { .text($0.id) }
-        if let displayName { members["displayName"] = .text(displayName) }
-        if let username { members["username"] = .text(username) }
+        members["idempotency"] = signUpAttempt.map { .string($0.id) }
+        if let displayName { members["displayName"] = .string(displayName) }
+        if let username { members["username"] = .string(username) }
         let account = try await authenticate(.init("POST", "v1/accounts", members, isRepeatable: true))
         signUpAttempt = nil
         return account.map(Account.SignUpOutcome.signedIn) ?? .mailSent
@@ -24,14 +24,14 @@ extension PresenceAccount {
     }
 
     public func requestCode(email: String) async throws {
-        _ = try await server.send(.init("POST", "v1/signin/mail", ["email": .text(User.EmailRule.trimmed(email))]))
+        _ = try await server.send(.init("POST", "v1/signin/mail", ["email": .string(User.EmailRule.trimmed(email))]))
     }
 
     @discardableResult
     public func signIn(email: String, code: String, displayName: String? = nil) async throws -> Account {
         var members = credentials(User.EmailRule.trimmed(email))
-        members["mailCode"] = .text(code)
-        if let displayName { members["displayName"] = .text(displayName) }
+        members["mailCode"] = .string(code)
+        if let displayName { members["displayName"] = .string(displayName) }
         do {
             return try await signedIn("v1/sessions", members)
         } catch var error as PresenceError where error.reason == .invalidCredentials {
@@ -54,25 +54,25 @@ extension PresenceAccount {
         provider: String, idToken: String, nonce: String? = nil, displayName: String? = nil
     ) async throws -> Account {
         var members = credentials()
-        members["provider"] = .text(provider)
-        members["idToken"] = .text(idToken)
-        members["nonce"] = nonce.map { .text($0) }
-        members["displayName"] = displayName.map { .text($0) }
+        members["provider"] = .string(provider)
+        members["idToken"] = .string(idToken)
+        members["nonce"] = nonce.map { .string($0) }
+        members["displayName"] = displayName.map { .string($0) }
         return try await signedIn("v1/sessions", members)
     }
 
     @discardableResult
     public func signInAsGuest(displayName: String? = nil) async throws -> Account {
         var members = credentials()
-        members["guest"] = .flag(true)
-        if let displayName { members["displayName"] = .text(displayName) }
+        members["guest"] = .bool(true)
+        if let displayName { members["displayName"] = .string(displayName) }
         return try await signedIn("v1/accounts", members)
     }
 
     @discardableResult
     public func upgrade(email: String, password: String) async throws -> Account.SignUpOutcome {
-        let members: [String: JSONMember] = [
-            "email": .text(User.EmailRule.trimmed(email)), "password": .text(password),
+        let members: [String: JSONValue] = [
+            "email": .string(User.EmailRule.trimmed(email)), "password": .string(password),
         ]
         let request = AccountServer.Request("POST", "v1/me/upgrade", members)
         let (body, asked) = try await authorized(request)
@@ -83,17 +83,17 @@ extension PresenceAccount {
         return .signedIn(upgraded)
     }
 
-    private func credentials(_ email: String? = nil, _ password: String? = nil) -> [String: JSONMember] {
-        var device: [String: JSONMember] = ["kind": .text(self.device.kind.rawValue)]
-        if let id = self.device.id { device["id"] = .text(id) }
-        if let name = self.device.name { device["name"] = .text(name) }
-        var members: [String: JSONMember] = ["device": .object(device)]
-        members["email"] = email.map { .text($0) }
-        members["password"] = password.map { .text($0) }
+    private func credentials(_ email: String? = nil, _ password: String? = nil) -> [String: JSONValue] {
+        var device: [String: JSONValue] = ["kind": .string(self.device.kind.rawValue)]
+        if let id = self.device.id { device["id"] = .string(id) }
+        if let name = self.device.name { device["name"] = .string(name) }
+        var members: [String: JSONValue] = ["device": .object(device)]
+        members["email"] = email.map { .string($0) }
+        members["password"] = password.map { .string($0) }
         return members
     }
 
-    private func signedIn(_ path: String, _ members: [String: JSONMember]) async throws -> Account {
+    private func signedIn(_ path: String, _ members: [String: JSONValue]) async throws -> Account {
         guard let account = try await authenticate(.init("POST", path, members)) else {
             throw PresenceError.account(.notAnAnswer, "to POST \(path)", outcomeUnknown: true)
         }

@@ -111,7 +111,7 @@ extension PresenceAccount {
 
     static func refresh(_ token: String) -> AccountServer.Request {
         // Safe to repeat: the server accepts the previous token as well.
-        .init("POST", "v1/sessions/refresh", ["refreshToken": .text(token)], isRepeatable: true)
+        .init("POST", "v1/sessions/refresh", ["refreshToken": .string(token)], isRepeatable: true)
     }
 
     /// Sends a request as the signed-in user, and repeats it once with a new token if its token is rejected. Also

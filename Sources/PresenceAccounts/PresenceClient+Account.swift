@@ -39,7 +39,7 @@ extension PresenceAccount {
     package nonisolated var listener: PresenceClient.EventListener {
         { [weak self] event in
             // Events of a later server that this version cannot read are ignored.
-            guard let event = try? AccountServer.decoder.decode(Answer.OwnAccount.self, from: event) else { return }
+            guard let event = try? HTTPServer.decoder.decode(Answer.OwnAccount.self, from: event) else { return }
             Task { await self?.heard(Account(event.account), version: event.version) }
         }
     }

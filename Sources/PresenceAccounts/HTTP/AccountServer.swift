@@ -41,45 +41,17 @@ struct AccountServer: Sendable {
         _ type: Answer.Type, from body: Data, of request: Request
     ) throws -> Answer {
         do {
-            return try decoder.decode(type, from: body)
+            return try HTTPServer.decoder.decode(type, from: body)
         } catch {
             // Without the error's description, which may contain a token.
             throw PresenceError.account(.notAnAnswer, "to \(request.method) \(request.path)", outcomeUnknown: true)
         }
     }
-
-    static let decoder: JSONDecoder = {
-        let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .millisecondsSince1970
-        return decoder
-    }()
 }
 
 extension HTTPServer.Request {
-    init(_ method: String, _ path: String, _ members: [String: JSONMember], isRepeatable: Bool = false) {
-        self.init(method, path, isRepeatable: isRepeatable)
-        let encoder = JSONEncoder()
-        encoder.outputFormatting = [.sortedKeys, .withoutEscapingSlashes]
-        // Cannot fail: only strings, booleans, nulls and objects of these.
-        body = try! encoder.encode(members)
-    }
-}
-
-/// A member of a request's body.
-enum JSONMember: Encodable, Hashable, Sendable {
-    case text(String)
-    case flag(Bool)
-    case null
-    case object([String: JSONMember])
-
-    func encode(to encoder: any Encoder) throws {
-        var container = encoder.singleValueContainer()
-        switch self {
-        case .text(let text): try container.encode(text)
-        case .flag(let flag): try container.encode(flag)
-        case .null: try container.encodeNil()
-        case .object(let members): try container.encode(members)
-        }
+    init(_ method: String, _ path: String, _ members: [String: JSONValue], isRepeatable: Bool = false) {
+        self.init(method, path, json: members, isRepeatable: isRepeatable)
     }
 }
 

@@ -23,26 +23,16 @@ enum Answer {
         var account: Account
     }
 
-    struct Profile: Decodable {
-        var displayName: String?
-        var username: String?
-        var photoURL: String?
-        var thumbnailURL: String?
-        var timezone: String?
-        var locale: String?
-        var createdAt: Date?
-    }
-
     struct Me: Decodable {
         var account: Account
-        var profile: Profile?
+        var profile: FoundUser.Profile?
         var identities: [PresenceAccounts.Account.Identity]?
     }
 
     /// Without an account if a mail has to be confirmed first.
     struct Upgraded: Decodable {
         var account: Account?
-        var profile: Profile?
+        var profile: FoundUser.Profile?
     }
 
     struct AccountAlone: Decodable { var account: Account }
@@ -110,26 +100,5 @@ extension User {
             username: account.username, profileImageURL: profile?.photoURL.flatMap { URL(string: $0) },
             timezone: profile?.timezone, locale: profile?.locale, preferredLanguage: account.preferredLanguage,
             isOnline: true, createdAt: account.createdAt ?? .distantPast)
-    }
-}
-
-extension ProfileChanges {
-    /// The changed members; a removed one is null.
-    var members: [String: JSONMember] {
-        let members = [
-            "displayName": displayName.member { .text($0) }, "photoURL": photoURL.member { .text($0.absoluteString) },
-            "timezone": timezone.member { .text($0) }, "locale": locale.member { .text($0) },
-        ]
-        return members.compactMapValues(\.self)
-    }
-}
-
-extension Change {
-    func member(_ encoded: (Value) -> JSONMember) -> JSONMember? {
-        switch self {
-        case .keep: nil
-        case .remove: .null
-        case .set(let value): encoded(value)
-        }
     }
 }

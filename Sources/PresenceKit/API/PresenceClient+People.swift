@@ -35,13 +35,13 @@ extension PresenceClient {
 
 /// A user who was found. The profile is missing if it may not be seen.
 package struct FoundUser: Decodable, Sendable {
-    struct Profile: Decodable {
-        var displayName: String?
-        var username: String?
-        var photoURL: String?
-        var timezone: String?
-        var locale: String?
-        var createdAt: Date?
+    package struct Profile: Decodable, Sendable {
+        package var displayName: String?
+        package var username: String?
+        package var photoURL: String?
+        package var timezone: String?
+        package var locale: String?
+        package var createdAt: Date?
     }
 
     var user: String

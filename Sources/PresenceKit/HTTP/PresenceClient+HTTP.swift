@@ -24,14 +24,20 @@ extension PresenceClient {
         _ request: HTTPServer.Request, of user: UserNumber? = nil, as type: Answer.Type
     ) async throws -> Answer {
         let body = try await send(request, of: user).body
-        let decoder = JSONDecoder()
-        decoder.dateDecodingStrategy = .millisecondsSince1970
         do {
-            return try decoder.decode(type, from: body)
+            return try HTTPServer.decoder.decode(type, from: body)
         } catch {
             throw PresenceError(.notAnAnswer, "to \(request.method) \(request.path.prefix { $0 != "?" })")
         }
     }
+}
+
+extension HTTPServer {
+    package static let decoder: JSONDecoder = {
+        let decoder = JSONDecoder()
+        decoder.dateDecodingStrategy = .millisecondsSince1970
+        return decoder
+    }()
 }
 
 extension HTTPServer.Request {
