@@ -52,9 +52,7 @@ extension Account {
 
         /// Creates an identity, for fakes and previews.
         public init(provider: String, email: String? = nil, linkedAt: Date) {
-            self.provider = provider
-            self.email = email
-            self.linkedAt = linkedAt
+            (self.provider, self.email, self.linkedAt) = (provider, email, linkedAt)
         }
     }
 }

@@ -105,13 +105,8 @@ public actor PresenceAccount: AccountRepository {
         logger: PresenceLogger? = nil, uptime: @escaping @Sendable () -> Duration,
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
     ) {
-        self.url = url
-        self.store = store
-        self.device = device
-        self.configuration = configuration
-        self.logger = logger
-        self.uptime = uptime
-        self.sleep = sleep
+        (self.url, self.store, self.device, self.configuration) = (url, store, device, configuration)
+        (self.logger, self.uptime, self.sleep) = (logger, uptime, sleep)
         server = AccountServer(
             url: url, transport: ClosableTransport(transport, tasks), timeout: configuration.requestTimeout)
         unlocks.observe { [weak self] in Task { try? await self?.restore() } }

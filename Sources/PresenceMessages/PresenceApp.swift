@@ -57,9 +57,7 @@ public final class PresenceApp: Sendable {
 
     /// With parts of a test.
     package init(account: PresenceAccount, client: PresenceClient, messages: PresenceMessenger) {
-        self.account = account
-        self.client = client
-        self.messages = messages
+        (self.account, self.client, self.messages) = (account, client, messages)
         notifications = PresenceNotifications(client)
         account.connect(client)
     }

@@ -108,9 +108,7 @@ public actor PresenceMessenger: ClientLibrary {
         _ client: PresenceClient, configuration: Configuration = Configuration(), transport: (any HTTPTransport)?,
         clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.client = client
-        self.configuration = configuration
-        self.transport = transport
+        (self.client, self.configuration, self.transport) = (client, configuration, transport)
         self.clock = clock
         history = History(messages: configuration.keptMessages, conversations: configuration.keptConversations)
         Task { [weak self] in await client.attach { [weak self] in await self?.handle($0) } }

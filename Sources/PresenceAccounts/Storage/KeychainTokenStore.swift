@@ -26,9 +26,7 @@
             precondition(
                 accessGroup == nil || defaults !== UserDefaults.standard,
                 "a session that is shared needs the defaults of the app's group")
-            self.service = service
-            self.accessGroup = accessGroup
-            self.defaults = defaults
+            (self.service, self.accessGroup, self.defaults) = (service, accessGroup, defaults)
         }
 
         package func load() throws -> StoredSession? {

@@ -42,9 +42,7 @@ package struct StoredSession: Codable, Hashable, Sendable, CustomStringConvertib
 
     /// Creates a session, for stores and fakes.
     package init(refreshToken: String, account: Account, savedAt: Date) {
-        self.refreshToken = refreshToken
-        self.account = account
-        self.savedAt = savedAt
+        (self.refreshToken, self.account, self.savedAt) = (refreshToken, account, savedAt)
     }
 
     /// Omits the token, so that it does not appear in logs.

@@ -33,14 +33,9 @@ public struct Account: Codable, Hashable, Sendable, Identifiable {
         preferredLanguage: String? = nil, createdAt: Date = .distantPast, displayName: String? = nil,
         profileImageURL: URL? = nil
     ) {
-        self.id = id
-        self.email = email
-        self.emailVerified = emailVerified
-        self.username = username
-        self.setupCompleted = setupCompleted
-        self.preferredLanguage = preferredLanguage
-        self.createdAt = createdAt
-        self.displayName = displayName
+        (self.id, self.email, self.emailVerified) = (id, email, emailVerified)
+        (self.username, self.setupCompleted) = (username, setupCompleted)
+        (self.preferredLanguage, self.createdAt, self.displayName) = (preferredLanguage, createdAt, displayName)
         self.profileImageURL = profileImageURL
     }
 
@@ -90,12 +85,8 @@ extension Account {
             id: String, kind: String = "", name: String? = nil, createdAt: Date, lastUsedAt: Date,
             isCurrent: Bool = false
         ) {
-            self.id = id
-            self.kind = kind
-            self.name = name
-            self.createdAt = createdAt
-            self.lastUsedAt = lastUsedAt
-            self.isCurrent = isCurrent
+            (self.id, self.kind, self.name) = (id, kind, name)
+            (self.createdAt, self.lastUsedAt, self.isCurrent) = (createdAt, lastUsedAt, isCurrent)
         }
     }
 }

@@ -115,9 +115,7 @@ public final class PresenceClient: Sendable {
         let runner = Runner(
             engine: engine, url: url, dialler: dialler, time: time, storage: storage, mailbox: mailbox, logger: logger,
             listeners: listeners, token: token)
-        self.http = http
-        self.mailbox = mailbox
-        self.runner = runner
+        (self.http, self.mailbox, self.runner) = (http, mailbox, runner)
         follower =
             configuration.followsSystem
             ? SystemFollower(

@@ -50,19 +50,10 @@ public struct User: Codable, Hashable, Sendable, Identifiable {
         lastSeen: Date = Date(), createdAt: Date = Date(), fcmToken: String? = nil,
         schemaVersion: Int = User.currentSchemaVersion
     ) {
-        self.id = id
-        self.email = email
-        self.displayName = displayName
-        self.username = username
-        self.profileImageURL = profileImageURL
-        self.timezone = timezone
-        self.locale = locale
-        self.preferredLanguage = preferredLanguage
-        self.isOnline = isOnline
-        self.lastSeen = lastSeen
-        self.createdAt = createdAt
-        self.fcmToken = fcmToken
-        self.schemaVersion = schemaVersion
+        (self.id, self.email, self.displayName, self.username) = (id, email, displayName, username)
+        (self.profileImageURL, self.timezone, self.locale) = (profileImageURL, timezone, locale)
+        (self.preferredLanguage, self.isOnline, self.lastSeen) = (preferredLanguage, isOnline, lastSeen)
+        (self.createdAt, self.fcmToken, self.schemaVersion) = (createdAt, fcmToken, schemaVersion)
     }
 
     /// Decodes this version and earlier ones. In version 0, without `schemaVersion`, the picture was `photoURL`, and

@@ -76,9 +76,7 @@ extension User {
 
         /// Creates a state; by default the user is found and live.
         public init(user: User, isStale: Bool = false, isFound: Bool = true) {
-            self.user = user
-            self.isStale = isStale
-            self.isFound = isFound
+            (self.user, self.isStale, self.isFound) = (user, isStale, isFound)
         }
 
         /// A state that an earlier version encoded has a found user.
@@ -103,9 +101,7 @@ public struct Users: RandomAccessCollection, Codable, Hashable, Sendable {
 
     /// Creates a result, for an app's own repository.
     public init(_ found: [User], missing: [User.ID] = [], isStale: Bool = false) {
-        self.found = found
-        self.missing = missing
-        self.isStale = isStale
+        (self.found, self.missing, self.isStale) = (found, missing, isStale)
     }
 
     public var startIndex: Int { found.startIndex }

@@ -9,9 +9,7 @@ package struct HTTPServer: Sendable {
     package let timeout: Duration
 
     package init(url: URL, transport: any HTTPTransport, timeout: Duration) {
-        self.url = url
-        self.transport = transport
-        self.timeout = timeout
+        (self.url, self.transport, self.timeout) = (url, transport, timeout)
     }
 
     /// A request without the server's URL.
@@ -29,9 +27,7 @@ package struct HTTPServer: Sendable {
         package var isRepeatable = false
 
         package init(_ method: String, _ path: String, isRepeatable: Bool = false) {
-            self.method = method
-            self.path = path
-            self.isRepeatable = isRepeatable
+            (self.method, self.path, self.isRepeatable) = (method, path, isRepeatable)
         }
     }
 

@@ -45,13 +45,8 @@ package struct HTTPRequest: Sendable {
         method: String, url: URL, headers: [String: String] = [:], body: Data? = nil, bodyFile: URL? = nil,
         timeout: Duration = .seconds(15), download: Download? = nil
     ) {
-        self.method = method
-        self.url = url
-        self.headers = headers
-        self.body = body
-        self.bodyFile = bodyFile
-        self.timeout = timeout
-        self.download = download
+        (self.method, self.url, self.headers, self.body) = (method, url, headers, body)
+        (self.bodyFile, self.timeout, self.download) = (bodyFile, timeout, download)
     }
 }
 
@@ -66,9 +61,7 @@ package struct HTTPResponse: Sendable {
 
     /// Creates a response, for fakes.
     package init(status: Int, headers: [String: String] = [:], body: Data = Data()) {
-        self.status = status
-        self.headers = headers
-        self.body = body
+        (self.status, self.headers, self.body) = (status, headers, body)
     }
 }
 
@@ -85,9 +78,7 @@ package struct HTTPFailure: Error, Hashable, Sendable {
 
     /// Creates a failure with a reason and whether the request may have reached the server.
     package init(_ message: String, wasSent: Bool, isTimeout: Bool = false) {
-        self.message = message
-        self.wasSent = wasSent
-        self.isTimeout = isTimeout
+        (self.message, self.wasSent, self.isTimeout) = (message, wasSent, isTimeout)
     }
 }
 

@@ -27,11 +27,8 @@ public final class TypingModel {
         _ client: PresenceClient, conversation: String, pause: Duration = .seconds(5),
         clock: any Clock<Duration> = ContinuousClock(), name: @escaping (String) -> String = { $0 }
     ) {
-        self.client = client
-        self.conversation = conversation
-        self.pause = pause
-        self.clock = clock
-        self.name = name
+        (self.client, self.conversation, self.pause) = (client, conversation, pause)
+        (self.clock, self.name) = (clock, name)
     }
 
     // Ends typing when the model is released without ``stop()``.

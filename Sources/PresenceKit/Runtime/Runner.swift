@@ -40,14 +40,8 @@ actor Runner {
         mailbox: Mailbox, logger: PresenceLogger?, listeners: [String: PresenceClient.EventListener] = [:],
         token: @escaping PresenceClient.TokenProvider
     ) {
-        self.engine = engine
-        self.url = url
-        self.dialler = dialler
-        self.time = time
-        self.storage = storage
-        self.mailbox = mailbox
-        self.listeners = listeners
-        self.logger = logger
+        (self.engine, self.url, self.dialler, self.time) = (engine, url, dialler, time)
+        (self.storage, self.mailbox, self.listeners, self.logger) = (storage, mailbox, listeners, logger)
         provideToken = token
     }
 

@@ -23,9 +23,7 @@ public struct NotificationInbox: Hashable, Sendable {
     public init(
         notifications: [UserNotification] = [], unseenCount: Int = 0, unreadCount: Int = 0, hasEarlier: Bool = false
     ) {
-        self.notifications = notifications
-        self.unseenCount = unseenCount
-        self.unreadCount = unreadCount
+        (self.notifications, self.unseenCount, self.unreadCount) = (notifications, unseenCount, unreadCount)
         self.hasEarlier = hasEarlier
     }
 

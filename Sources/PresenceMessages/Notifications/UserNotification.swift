@@ -26,14 +26,8 @@ public struct UserNotification: Codable, Hashable, Sendable, Identifiable {
         id: String, sequence: Int64, kind: String, title: String, body: String? = nil, data: JSONValue? = nil,
         timestamp: Date = Date(), isSeen: Bool = false, isRead: Bool = false
     ) {
-        self.id = id
-        self.sequence = sequence
-        self.kind = kind
-        self.title = title
-        self.body = body
-        self.data = data
-        self.timestamp = timestamp
-        self.isSeen = isSeen
-        self.isRead = isRead
+        (self.id, self.sequence, self.kind) = (id, sequence, kind)
+        (self.title, self.body, self.data) = (title, body, data)
+        (self.timestamp, self.isSeen, self.isRead) = (timestamp, isSeen, isRead)
     }
 }

@@ -24,9 +24,7 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
 
         /// Creates a member; by default nothing is delivered or read.
         public init(user: String, read: Int64? = 0, delivered: Int64 = 0) {
-            self.user = user
-            self.read = read
-            self.delivered = delivered
+            (self.user, self.read, self.delivered) = (user, read, delivered)
         }
     }
 
@@ -90,15 +88,9 @@ public struct ChatConversation: Codable, Hashable, Sendable, Identifiable {
         id: String, kind: Kind, participants: [String], version: Int64 = 0, groupName: String? = nil,
         owner: String? = nil, viewer: String? = nil, createdAt: Date = Date()
     ) {
-        self.id = id
-        self.version = version
-        self.kind = kind
-        self.participants = participants
+        (self.id, self.version, self.kind, self.participants) = (id, version, kind, participants)
         members = participants.map { Member(user: $0) }
-        self.groupName = groupName
-        self.owner = owner
-        self.viewer = viewer
-        self.createdAt = createdAt
+        (self.groupName, self.owner, self.viewer, self.createdAt) = (groupName, owner, viewer, createdAt)
         (firstSequence, lastSequence, unreadCount) = (1, 0, 0)
         (hasUnreadPriority, priorityCount, isMuted, isArchived) = (false, 0, false, false)
         schemaVersion = Self.currentSchemaVersion

@@ -9,9 +9,7 @@ public struct ListChanges: Codable, Hashable, Sendable {
 
     /// Creates changes, for fakes and previews; none by default.
     public init(added: [String] = [], changed: [String] = [], removed: [String] = []) {
-        self.added = added
-        self.changed = changed
-        self.removed = removed
+        (self.added, self.changed, self.removed) = (added, changed, removed)
     }
 
     /// Whether there are no changes.

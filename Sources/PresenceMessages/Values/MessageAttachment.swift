@@ -23,11 +23,8 @@ public struct MessageAttachment: Codable, Hashable, Sendable, Identifiable {
     public init(
         id: String = UUID().uuidString, type: Kind, url: String, thumbnailURL: String? = nil, sizeBytes: Int64
     ) {
-        self.id = id
-        self.type = type
-        self.url = url
-        self.thumbnailURL = thumbnailURL
-        self.sizeBytes = sizeBytes
+        (self.id, self.type, self.url) = (id, type, url)
+        (self.thumbnailURL, self.sizeBytes) = (thumbnailURL, sizeBytes)
     }
 }
 

@@ -35,11 +35,8 @@ public struct MessageChange: Codable, Hashable, Sendable, Identifiable {
         id: String = UUID().uuidString.lowercased(), conversationId: String, user: String, kind: Kind,
         madeAt: Date = Date()
     ) {
-        self.id = id
-        self.conversationId = conversationId
-        self.user = user
-        self.kind = kind
-        self.madeAt = madeAt
+        (self.id, self.conversationId, self.user) = (id, conversationId, user)
+        (self.kind, self.madeAt) = (kind, madeAt)
     }
 
     /// The id of the message, if the change is one of a message.

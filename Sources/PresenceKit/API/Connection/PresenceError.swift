@@ -30,15 +30,9 @@ public struct PresenceError: Error, Codable, Hashable, Sendable, CustomStringCon
         _ code: Code, _ message: String = "", reason: Reason? = nil, field: String? = nil, retryAfter: Duration? = nil,
         until: Date? = nil, outcomeUnknown: Bool = false, sentence: String? = nil, recovery: String? = nil
     ) {
-        self.code = code
-        self.message = message
-        self.reason = reason
-        self.field = field
-        self.retryAfter = retryAfter
-        self.until = until
-        self.outcomeUnknown = outcomeUnknown
-        self.sentence = sentence
-        self.recovery = recovery
+        (self.code, self.message, self.reason) = (code, message, reason)
+        (self.field, self.retryAfter, self.until) = (field, retryAfter, until)
+        (self.outcomeUnknown, self.sentence, self.recovery) = (outcomeUnknown, sentence, recovery)
     }
 
     public var description: String {

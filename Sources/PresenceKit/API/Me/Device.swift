@@ -11,8 +11,6 @@ public struct Device: Codable, Hashable, Sendable {
 
     /// Creates a device. By default its kind is this machine's, and its id the one in the storage.
     public init(id: String? = nil, kind: Device.Kind = .current, name: String? = nil) {
-        self.id = id
-        self.kind = kind
-        self.name = name
+        (self.id, self.kind, self.name) = (id, kind, name)
     }
 }

@@ -17,10 +17,7 @@ extension Me {
 
         /// Creates a value, for fakes and previews.
         public init(user: String, displayName: String? = nil, text: String? = nil, askedAt: Date = Date()) {
-            self.user = user
-            self.displayName = displayName
-            self.text = text
-            self.askedAt = askedAt
+            (self.user, self.displayName, self.text, self.askedAt) = (user, displayName, text, askedAt)
         }
     }
 }

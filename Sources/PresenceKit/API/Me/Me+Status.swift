@@ -20,11 +20,8 @@ extension Me {
             status: ChosenStatus, text: String? = nil, clearsAt: Date? = nil, freshness: Freshness,
             problem: PresenceError? = nil
         ) {
-            self.status = status
-            self.text = text
-            self.clearsAt = clearsAt
-            self.freshness = freshness
-            self.problem = problem
+            (self.status, self.text, self.clearsAt) = (status, text, clearsAt)
+            (self.freshness, self.problem) = (freshness, problem)
         }
     }
 }

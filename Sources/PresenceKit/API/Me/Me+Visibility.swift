@@ -21,12 +21,8 @@ extension Me {
             presence: Audience, lastSeen: Audience, receipts: Audience = .everyone, findable: Audience = .everyone,
             conversationsFrom: Audience = .everyone, contacts: [String] = [], blocked: [String] = []
         ) {
-            self.presence = presence
-            self.lastSeen = lastSeen
-            self.receipts = receipts
-            self.findable = findable
-            self.conversationsFrom = conversationsFrom
-            self.contacts = contacts
+            (self.presence, self.lastSeen, self.receipts) = (presence, lastSeen, receipts)
+            (self.findable, self.conversationsFrom, self.contacts) = (findable, conversationsFrom, contacts)
             self.blocked = blocked
         }
     }

@@ -22,13 +22,8 @@ public struct Me: Codable, Hashable, Sendable {
         user: String? = nil, status: Me.Status? = nil, profile: PersonProfile? = nil, visibility: Me.Audiences? = nil,
         queuedStatus: ChosenStatus? = nil, statusRefusal: PresenceError? = nil, problem: PresenceError? = nil
     ) {
-        self.user = user
-        self.status = status
-        self.profile = profile
-        self.visibility = visibility
-        self.queuedStatus = queuedStatus
-        self.statusRefusal = statusRefusal
-        self.problem = problem
+        (self.user, self.status, self.profile, self.visibility) = (user, status, profile, visibility)
+        (self.queuedStatus, self.statusRefusal, self.problem) = (queuedStatus, statusRefusal, problem)
     }
 }
 
@@ -56,13 +51,9 @@ extension Me {
             findable: Audience = .everyone, conversationsFrom: Audience = .everyone, contactsCount: Int = 0,
             blockedCount: Int = 0
         ) {
-            self.presence = presence
-            self.lastSeen = lastSeen
-            self.receipts = receipts
-            self.findable = findable
-            self.conversationsFrom = conversationsFrom
-            self.contactsCount = contactsCount
-            self.blockedCount = blockedCount
+            (self.presence, self.lastSeen, self.receipts) = (presence, lastSeen, receipts)
+            (self.findable, self.conversationsFrom) = (findable, conversationsFrom)
+            (self.contactsCount, self.blockedCount) = (contactsCount, blockedCount)
         }
     }
 }

@@ -16,9 +16,7 @@ public struct ProfileChanges: Hashable, Sendable {
         displayName: Change<String> = .keep, photoURL: Change<URL> = .keep, timezone: Change<String> = .keep,
         locale: Change<String> = .keep
     ) {
-        self.displayName = displayName
-        self.photoURL = photoURL
-        self.timezone = timezone
+        (self.displayName, self.photoURL, self.timezone) = (displayName, photoURL, timezone)
         self.locale = locale
     }
 

@@ -26,13 +26,8 @@ package struct QueuedWrite: Codable, Hashable, Sendable, Identifiable {
         id: String = UUID().uuidString, owner: String? = nil, lane: String, kind: String, body: Data, queuedAt: Date,
         mayGetLost: Bool? = nil
     ) {
-        self.id = id
-        self.owner = owner
-        self.lane = lane
-        self.kind = kind
-        self.body = body
-        self.queuedAt = queuedAt
-        self.mayGetLost = mayGetLost
+        (self.id, self.owner, self.lane, self.kind) = (id, owner, lane, kind)
+        (self.body, self.queuedAt, self.mayGetLost) = (body, queuedAt, mayGetLost)
     }
 }
 

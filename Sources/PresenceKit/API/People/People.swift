@@ -13,10 +13,7 @@ public struct People: RandomAccessCollection, Codable, Hashable, Sendable {
     public init(
         _ found: [Person], missing: [String] = [], unanswered: [String] = [], problem: PresenceError? = nil
     ) {
-        self.found = found
-        self.missing = missing
-        self.unanswered = unanswered
-        self.problem = problem
+        (self.found, self.missing, self.unanswered, self.problem) = (found, missing, unanswered, problem)
     }
 
     /// Whether all ids were answered by the server or from live values.

@@ -42,16 +42,9 @@ public struct PersonPresence: Codable, Hashable, Sendable {
         text: String? = nil, devices: [Device.Kind] = [], version: Int64 = 0, freshness: Freshness,
         problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
-        self.user = user
-        self.status = status
-        self.since = since
-        self.lastSeen = lastSeen
-        self.text = text
-        self.devices = devices
-        self.version = version
-        self.freshness = freshness
-        self.problem = problem
-        self.arrival = arrival
+        (self.user, self.status, self.since, self.lastSeen) = (user, status, since, lastSeen)
+        (self.text, self.devices, self.version, self.freshness) = (text, devices, version, freshness)
+        (self.problem, self.arrival) = (problem, arrival)
     }
 
     init(

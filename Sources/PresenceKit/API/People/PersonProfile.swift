@@ -39,20 +39,10 @@ public struct PersonProfile: Codable, Hashable, Sendable {
         updatedAt: Date? = nil,
         version: Int64 = 0, freshness: Freshness, problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
-        self.user = user
-        self.exists = exists
-        self.displayName = displayName
-        self.username = username
-        self.photoURL = photoURL
-        self.thumbnailURL = thumbnailURL
-        self.timezone = timezone
-        self.locale = locale
-        self.createdAt = createdAt
-        self.updatedAt = updatedAt
-        self.version = version
-        self.freshness = freshness
-        self.problem = problem
-        self.arrival = arrival
+        (self.user, self.exists, self.displayName, self.username) = (user, exists, displayName, username)
+        (self.photoURL, self.thumbnailURL, self.timezone) = (photoURL, thumbnailURL, timezone)
+        (self.locale, self.createdAt, self.updatedAt, self.version) = (locale, createdAt, updatedAt, version)
+        (self.freshness, self.problem, self.arrival) = (freshness, problem, arrival)
     }
 
     init(

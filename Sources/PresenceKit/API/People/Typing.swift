@@ -22,11 +22,7 @@ public struct Typing: Codable, Hashable, Sendable {
         conversation: String, users: [String] = [], othersCount: Int = 0, freshness: Freshness,
         problem: PresenceError? = nil, arrival: Arrival? = nil
     ) {
-        self.conversation = conversation
-        self.users = users
-        self.othersCount = othersCount
-        self.freshness = freshness
-        self.problem = problem
-        self.arrival = arrival
+        (self.conversation, self.users, self.othersCount) = (conversation, users, othersCount)
+        (self.freshness, self.problem, self.arrival) = (freshness, problem, arrival)
     }
 }

@@ -59,9 +59,7 @@ struct Link: Sendable {
         configuration: PresenceClient.Configuration, device: PresenceProtocol.Device, flaw: PresenceError?,
         tokenIsFixed: Bool, random: @escaping @Sendable () -> Double
     ) {
-        self.device = device
-        self.flaw = flaw
-        self.random = random
+        (self.device, self.flaw, self.random) = (device, flaw, random)
         connectTimeout = configuration.connectTimeout
         tokenTimeout = configuration.tokenTimeout
         patience = configuration.patience

@@ -73,10 +73,7 @@ public final class ProfileModel {
         user: String, users: any UserRepository, usernames: (any ProfileRepository)? = nil,
         photos: (any ProfileRepository)? = nil, clock: any Clock<Duration> = ContinuousClock()
     ) {
-        self.user = user
-        self.users = users
-        self.usernames = usernames
-        self.clock = clock
+        (self.user, self.users, self.usernames, self.clock) = (user, users, usernames, clock)
         photo = photos.map { PhotoModel(photos: $0) }
         photo?.onChange = { [weak self] photo in self?.apply(photo) }
     }

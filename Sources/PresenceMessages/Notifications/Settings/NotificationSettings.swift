@@ -53,11 +53,8 @@ public struct NotificationSettings: Hashable, Sendable {
             timezone: String = TimeZone.current.identifier, from: Time = Time(22), to: Time = Time(7),
             days: Set<Int> = Set(1...7), allowsUrgent: Bool = false
         ) {
-            self.timezone = timezone
-            self.from = from
-            self.to = to
-            self.days = days
-            self.allowsUrgent = allowsUrgent
+            (self.timezone, self.from, self.to) = (timezone, from, to)
+            (self.days, self.allowsUrgent) = (days, allowsUrgent)
         }
     }
 
@@ -105,12 +102,8 @@ public struct NotificationSettings: Hashable, Sendable {
         kinds: [String: Channels] = [:], direct: Messages = .all, groups: Messages = .all, showsPreview: Bool = true,
         quiet: QuietHours? = nil, holdsWhileBusy: Bool = false
     ) {
-        self.kinds = kinds
-        self.direct = direct
-        self.groups = groups
-        self.showsPreview = showsPreview
-        self.quiet = quiet
-        self.holdsWhileBusy = holdsWhileBusy
+        (self.kinds, self.direct, self.groups) = (kinds, direct, groups)
+        (self.showsPreview, self.quiet, self.holdsWhileBusy) = (showsPreview, quiet, holdsWhileBusy)
     }
 
     /// The channels of a kind.
