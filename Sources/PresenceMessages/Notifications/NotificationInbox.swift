@@ -30,17 +30,10 @@ public struct NotificationInbox: Hashable, Sendable {
     public subscript(id: String) -> UserNotification? { notifications.first { $0.id == id } }
 
     /// The same inbox with the changes since a former inbox.
-    package func changed(since former: NotificationInbox?) -> NotificationInbox {
+    func changed(since former: NotificationInbox?) -> NotificationInbox {
         var inbox = self
         // Compared by number, because an id may be reused.
         inbox.changes = ListChanges(from: former?.notifications ?? [], to: notifications, by: \.sequence)
         return inbox
-    }
-
-    /// Adds to each element the changes since the previous one.
-    package static func updates<Base: AsyncSequence & Sendable>(
-        _ inboxes: Base
-    ) -> PresenceUpdates<NotificationInbox> where Base.Element == NotificationInbox {
-        PresenceUpdates(Compared(inboxes) { $0.changed(since: $1) })
     }
 }

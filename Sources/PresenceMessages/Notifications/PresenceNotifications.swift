@@ -115,13 +115,13 @@ public actor PresenceNotifications: ClientLibrary {
     /// ``loadEarlier(limit:)`` adds the page before. After each new connection it starts like this again, without the
     /// older pages.
     public nonisolated var inbox: PresenceUpdates<NotificationInbox> {
-        NotificationInbox.updates(
-            loops(
-                add: { notifications, id, loop in
-                    notifications.loops.add(id, loop, notifications.held.isKnown ? notifications.shown : nil)
-                    notifications.client.beginConnecting()
-                    notifications.want()
-                }, remove: { $0.loops.remove($1) }))
+        let inboxes: LoopSequence<NotificationInbox> = loops(
+            add: { notifications, id, loop in
+                notifications.loops.add(id, loop, notifications.held.isKnown ? notifications.shown : nil)
+                notifications.client.beginConnecting()
+                notifications.want()
+            }, remove: { $0.loops.remove($1) })
+        return PresenceUpdates(Compared(inboxes) { $0.changed(since: $1) })
     }
 
     /// From now on notifications are subscribed to on every connection.

@@ -39,14 +39,4 @@ public struct MessageList: RandomAccessCollection, Codable, Hashable, Sendable {
                 return list
             })
     }
-
-    /// The same for lists that do not know their changes: those of a fake.
-    package static func updates<Base: AsyncSequence & Sendable>(
-        _ lists: Base
-    ) -> PresenceUpdates<MessageList> where Base.Element == [Message] {
-        PresenceUpdates(
-            Compared(lists) { newer, former in
-                MessageList(newer, changes: ListChanges(from: former ?? [], to: newer, by: \.id))
-            })
-    }
 }
