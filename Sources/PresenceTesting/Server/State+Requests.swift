@@ -65,21 +65,16 @@ extension InMemoryServer.State {
         if !talk.isEmpty, talks[talk]?.members.contains(user) != true {
             throw Refusal(code: .forbidden, message: "this user is not in the conversation")
         }
-        var reply: Object
+        var reply: Object = ["type": "ok"]
         switch type {
         case "createConversation":
             reply = ["type": "conversationCreated", "conversation": try create(asked, bytes, by: user)]
         case "getConversation": reply = ["type": "conversationInfo", "conversation": view(of: talk, for: user)]
-        case "renameConversation":
-            try rename(talk, to: asked["name"] as? String ?? "")
-            reply = ["type": "ok"]
+        case "renameConversation": try rename(talk, to: asked["name"] as? String ?? "")
         case "changeMembers":
             try changeMembers(
                 of: talk, add: asked["add"] as? [String] ?? [], remove: asked["remove"] as? [String] ?? [], by: user)
-            reply = ["type": "ok"]
-        case "conversationSettings":
-            set(asked, of: user, in: talk)
-            reply = ["type": "ok"]
+        case "conversationSettings": set(asked, of: user, in: talk)
         case "send":
             let message = try add(asked["message"] as? Object ?? [:], from: user, in: talk)
             reply = ["type": "sent", "conversation": talk, "message": message]
@@ -88,15 +83,9 @@ extension InMemoryServer.State {
             reply = ["type": "messageUpdated", "conversation": talk, "message": message]
         case "getMessages":
             reply = page(of: talk, before: asked["before"] as? Int, limit: asked["limit"] as? Int ?? 50)
-        case "mark":
-            mark(user, asked["delivered"] as? Int, asked["read"] as? Int, in: talk)
-            reply = ["type": "ok"]
-        case "requestContact":
-            try requestContact(asked, by: user)
-            reply = ["type": "ok"]
-        case "answerContact":
-            try answerContact(asked, by: user)
-            reply = ["type": "ok"]
+        case "mark": mark(user, asked["delivered"] as? Int, asked["read"] as? Int, in: talk)
+        case "requestContact": try requestContact(asked, by: user)
+        case "answerContact": try answerContact(asked, by: user)
         case "getNotifications":
             let items = notices[user, default: .init()].page(
                 before: asked["before"] as? Int, asked["limit"] as? Int ?? 50)
