@@ -28,8 +28,8 @@ enum Directive: Sendable {
     case writeCache([CachedPerson])
     /// Clear the cache, with `andWrites` also the queue of writes, and report `.cacheCleared`.
     case clearCache(Clearing, andWrites: Bool)
-    /// Append a write to the queue and report `.stored`, with the call that waits for it.
-    case store(QueuedWrite, CallID?)
+    /// Append a write to the queue and report `.stored`.
+    case store(QueuedWrite)
     /// Remove writes from the queue and report `.removed`, with the error if that fails.
     case removeWrites([String])
     /// Pass an event of a type that the client does not know to the attached libraries, as raw bytes.

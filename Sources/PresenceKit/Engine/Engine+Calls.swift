@@ -14,11 +14,11 @@ extension Engine {
         case _ where isSignedOut: answer(id, .failure(.signedOut))
         // There will never be a connection to wait for.
         case _ where link.flaw != nil: answer(id, .failure(whyAway(for: call)))
-        case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), at: now)
+        case .setStatus(let change): setStatus(PendingStatus(change, call: id, at: now.uptime), for: id, at: now)
         // Queued changes precede this one, which must also survive the end of the process.
         case .updateProfile(let changes, .queue) where link.isAway || me.profile.isBusy:
-            queue(changes, for: id, at: now)
-        case _ where link.isConnected: perform(id, call, at: now)
+            queue(changes, for: id)
+        case _ where link.isConnected: perform(id, call)
         case .updateProfile, .createConversation, .changeVisibility, .readVisibility, .other:
             if link.isAway {
                 answer(id, .failure(whyAway(for: call)))
@@ -37,9 +37,9 @@ extension Engine {
     }
 
     /// Performs a call that needs the connection.
-    mutating func perform(_ id: CallID, _ call: Call, at now: Moment) {
+    mutating func perform(_ id: CallID, _ call: Call) {
         switch call {
-        case .updateProfile(let changes, .queue) where me.profile.isBusy: queue(changes, for: id, at: now)
+        case .updateProfile(let changes, .queue) where me.profile.isBusy: queue(changes, for: id)
         case _ where isOccupied(call.lane): calls.wait(id, call)
         case .updateProfile(let changes, let policy): send([.updateProfile(changes, policy, id)])
         case .createConversation(let creation): send([creation.message(for: id)])
@@ -55,47 +55,36 @@ extension Engine {
         lane.map { calls.occupies($0) || requests.occupies($0, calls.isWaiting) } ?? false
     }
 
-    /// Sends calls that waited for the replies to earlier ones.
+    /// Sends what waited for a rate limit, or for the replies to earlier requests.
     mutating func advance(at now: Moment) {
+        send(me.sendChoice(at: now.uptime))
         // Stored changes are older than waiting calls.
         if !requests.occupies(.profile, calls.isWaiting) { send(me.sendKept(at: now.uptime)) }
-        for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
+        for (id, call) in calls.takeDeferred() { perform(id, call) }
     }
 
-    private mutating func setStatus(_ newer: PendingStatus, at now: Moment) {
+    private mutating func setStatus(_ newer: PendingStatus, for call: CallID, at now: Moment) {
         me.choice.forgetRefusal()
-        if link.isConnected, !me.choice.isPostponed {
-            send([newer.message(at: now.uptime)])
+        if link.isConnected, me.choice.retryAt == nil {
+            send([.status(me.choice.send(newer, for: call), at: now.uptime)])
         } else if link.isClosed {
-            answer(newer, .failure(link.whyAway))
+            answer(call, .failure(link.whyAway))
         } else {
-            me.choice.choose([newer])
-            if link.isAway { me.releaseChoice(at: now) }
+            me.choice.choose(newer, for: call)
+            if link.isAway { me.choice.release(owner: me.writer) }
         }
     }
 
     /// Stores a profile change. The call ends once it is stored.
-    mutating func queue(_ changes: Wire.ProfileChanges, for id: CallID, until uptime: Duration? = nil, at now: Moment) {
-        let isStoring = me.keep(changes, for: id, at: now.wall, until: uptime)
-        if !isStoring { answer(id, .success(.profile(.queued))) }
+    mutating func queue(_ changes: Wire.ProfileChanges, for id: CallID) {
+        guard !changes.isEmpty else { return answer(id, .success(.profile(.queued))) }
+        me.profile.append(KeptProfile(changes: changes, number: id.number), for: id, owner: me.writer)
     }
 
     /// A write was stored, or could not be stored.
-    mutating func stored(_ write: String, _ call: CallID?, _ error: PresenceError?) {
-        var error = error
-        if let message = error?.message { emit(.log(.error, message)) }
-        if let calls = me.choiceStored(write, error == nil) {
-            // This process still sends the choice if it gets the chance.
-            error?.outcomeUnknown = true
-            for call in calls { answer(call, error.map { .failure($0) } ?? .success(.queued)) }
-            return
-        }
-        if error != nil {
-            error?.outcomeUnknown = me.withdraw(write)
-        } else {
-            me.stored(write)
-        }
-        if let call { answer(call, error.map { .failure($0) } ?? .success(.profile(.queued))) }
+    mutating func stored(_ write: String, _ error: PresenceError?) {
+        if let error { emit(.log(.error, error.message)) }
+        for (call, result) in me.stored(write, error) { answer(call, result) }
     }
 
     /// Writes were removed from the storage, or could not be removed.
@@ -109,8 +98,7 @@ extension Engine {
     }
 
     mutating func answerSaved() {
-        for (call, profile) in me.profile.takeSaved() { answer(call, .success(.profile(.saved(profile)))) }
-        for call in me.choice.takeSaved() { answer(call, .success(.done)) }
+        for (call, reply) in me.profile.takeSaved() + me.choice.takeSaved() { answer(call, .success(reply)) }
     }
 
     /// The user starts or stops typing: it is sent on this connection, and on later ones while it lasts.
@@ -135,17 +123,13 @@ extension Engine {
         emit(.answer(id, result))
     }
 
-    /// Ends the calls that wait for a status.
-    mutating func answer(_ status: PendingStatus?, _ result: Result<Reply, PresenceError>) {
-        status?.calls.forEach { answer($0, result) }
-    }
-
-    /// Fails the calls of a status that will not be sent any more.
-    mutating func fail(_ status: PendingStatus?, _ error: PresenceError) {
-        guard let status else { return }
-        var error = error
-        error.outcomeUnknown = status.wasSent
-        answer(status, .failure(error))
+    /// Fails the calls of statuses that will not be sent any more.
+    mutating func fail(_ statuses: [WriteLane<PendingStatus>.Part], _ error: PresenceError) {
+        for status in statuses {
+            var error = error
+            error.outcomeUnknown = status.wasSent
+            for call in status.calls { answer(call, .failure(error)) }
+        }
     }
 
     mutating func timeOut(_ id: CallID) {
@@ -163,18 +147,18 @@ extension Engine {
 
     /// Whether the request of a call may have been carried out, or may still be, if the call ends now.
     private func mayBeDone(_ id: CallID) -> Bool {
-        requests.mayChange(for: id) || me.choice.mayBeDone(for: id) || me.profile.isSaved(id)
+        requests.mayChange(for: id) || me.choice.mayBeDone(for: id) || me.profile.mayBeDone(for: id)
             || calls.isRepeating(id)
     }
 
     // MARK: The end of the connection
 
-    /// Handles a request in flight whose reply is lost. A status in the request is chosen again elsewhere.
-    mutating func lose(_ request: Request, at now: Moment) {
+    /// Handles a request in flight whose reply is lost. Lanes send theirs again.
+    mutating func lose(_ request: Request) {
         let message = "the connection broke before the answer came"
         switch request {
         case .get(_, let calls): for call in calls { lookups.lose(call) }
-        case .updateProfile(let changes, .queue, let call): queue(changes, for: call, at: now)
+        case .updateProfile(let changes, .queue, let call): queue(changes, for: call)
         case .readVisibility(_, let call): answer(call, .failure(PresenceError(.connectionLost, message)))
         case .createConversation(let creation, let call): calls.repeatLater(creation, call, due: .zero)
         case .updateProfile(_, .fail, let call), .changeVisibility(_, let call), .other(_, let call, _):
@@ -193,10 +177,10 @@ extension Engine {
     }
 
     /// There is no connection, and none is expected soon.
-    mutating func failWhatCannotWait(at now: Moment) {
+    mutating func failWhatCannotWait() {
         for (id, call) in calls.takeDeferred() {
             if case .updateProfile(let changes, .queue) = call, link.flaw == nil {
-                queue(changes, for: id, at: now)
+                queue(changes, for: id)
             } else {
                 answer(id, .failure(whyAway(for: call)))
             }
@@ -207,7 +191,7 @@ extension Engine {
             error.outcomeUnknown = true
             for id in calls.repeating { answer(id, .failure(error)) }
         } else {
-            me.releaseChoice(at: now)
+            me.choice.release(owner: me.writer)
         }
         for id in lookups.ids { askCacheInstead(id, because: link.whyAway) }
     }

@@ -35,21 +35,21 @@ extension Engine {
     /// The transport is open.
     mutating func opened(at now: Moment) {
         guard link.opened(at: now) else { return }
-        introduce(with: me.choice.take(), at: now)
+        introduce(with: me.choice.take(at: now.uptime), at: now)
     }
 
     /// Sends the status with `connect`, so that other users see no other status first.
-    private mutating func introduce(with status: PendingStatus?, at now: Moment) {
+    private mutating func introduce(with status: WriteLane<PendingStatus>.Sending?, at now: Moment) {
         let connect = ClientMessage.Connect(
-            token: link.token, device: link.device, activity: me.activity, status: status?.change(at: now.uptime))
-        send(.connect(connect), .connect(me.activity, status))
+            token: link.token, device: link.device, activity: me.activity, status: status?.body.change(at: now.uptime))
+        send(.connect(connect), .connect(me.activity, status?.ticket))
     }
 
     mutating func connected(_ id: Int64?, _ connected: ServerMessage.Connected, at now: Moment) {
         guard case .introducing = link.phase, let id, case .connect(let toldActivity, let toldStatus) = requests[id]
         else { return }
         _ = requests.take(id)
-        if let toldStatus { me.acknowledge(toldStatus) }
+        let told = toldStatus.flatMap { me.choice.acknowledge($0) }
         if let former = me.id, former != connected.user {
             // The owner of an earlier process's storage does not affect calls made in this process.
             answerSaved()
@@ -58,23 +58,23 @@ extension Engine {
         link.connected(connected, at: now)
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()
-        send(me.begin(as: connected.user, toldOf: toldActivity, toldStatus, at: now))
+        send(me.begin(as: connected.user, toldOf: toldActivity, told, at: now.uptime))
         // Waits until it is known which writes an earlier process left, and which of them are still in the storage.
         answerSaved()
         observeMe(at: now)
-        for (id, call) in calls.takeDeferred() { perform(id, call, at: now) }
+        for (id, call) in calls.takeDeferred() { perform(id, call) }
         send(calls.takeRepeats(at: now.uptime))
         emit(.tell(.connected(user: connected.user.string)))
     }
 
     /// The server rejected `connect`.
-    mutating func refuseConnect(_ status: PendingStatus?, _ error: PresenceError, at now: Moment) {
+    mutating func refuseConnect(_ status: WriteLane<PendingStatus>.Ticket?, _ error: PresenceError, at now: Moment) {
         let isAboutStatus = error.field == "status" || error.field?.hasPrefix("status.") == true
         if isAboutStatus, let status {
             refuse(status, error)
             return introduce(with: nil, at: now)
         }
-        if let status { me.choice.choose([status]) }
+        if let status { me.choice.requeue(status) }
         link.reject(error)
         // After `unauthorized` the server closes the connection itself, with a close code.
         if error.code != .unauthorized { hangUp(.rejected(error), at: now) }
@@ -98,7 +98,7 @@ extension Engine {
         }
         drop(at: now)
         switch link.end(ending, at: now) {
-        case .again: failWhatCannotWait(at: now)
+        case .again: failWhatCannotWait()
         case .never(let error): finish(error, at: now)
         }
     }
@@ -113,7 +113,7 @@ extension Engine {
         link.close(error)
         if !isIdentified { identify(at: now) }
         problemChanged()
-        failWhatCannotWait(at: now)
+        failWhatCannotWait()
         fail(me.choice.close(), link.whyAway)
     }
 
@@ -132,11 +132,8 @@ extension Engine {
         link.drop()
         me.requeue()
         let lost = requests.takeAll()
-        if let error {
-            for request in lost { abandon(request, error) }
-        } else {
-            me.choice.choose(lost.compactMap(\.status))
-            for request in lost { lose(request, at: now) }
+        for request in lost {
+            if let error { abandon(request, error) } else { lose(request) }
         }
     }
 
@@ -163,7 +160,7 @@ extension Engine {
             emit(.cancelFetch)
             drop(at: now)
             link.wait(for: Self.networkWait, because: PresenceError(.notConnected, "there is no network"), at: now)
-            failWhatCannotWait(at: now)
+            failWhatCannotWait()
         }
     }
 

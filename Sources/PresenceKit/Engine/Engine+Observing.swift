@@ -116,7 +116,7 @@ extension Engine {
         Me(
             user: me.id?.string, status: me.knownStatus(on: link),
             profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences,
-            queuedStatus: me.choice.queued(for: me.id).map(ChosenStatus.init), statusRefusal: me.choice.refusal,
+            queuedStatus: (me.choice.promised(to: me.id)?.status).map(ChosenStatus.init), statusRefusal: me.choice.refusal,
             problem: link.closingProblem)
     }
 

@@ -45,7 +45,7 @@ extension Engine {
             _ = requests.take(id)
             link.refreshed(true)
         case .unsubscribed(let id): _ = requests.take(id)
-        case .profileUpdated(let id, let profile): saved(id, profile, at: now)
+        case .profileUpdated(let id, let profile): saved(id, profile)
         case .conversationCreated(let id, let conversation): created(requests.take(id), conversation)
         case .visibility(let id, let lists, let more): readVisibility(id, lists, more: more)
         case .ownVisibility(let visibility): me.hold(Me.Audiences(visibility))
@@ -75,8 +75,8 @@ extension Engine {
 
     private mutating func accept(_ request: Request?) {
         switch request {
-        case .status(let pending):
-            me.acknowledge(pending)
+        case .status(let status):
+            me.choice.acknowledge(status)
             answerSaved()
         case .changeVisibility(_, let call): answer(call, .success(.done))
         default: break
@@ -102,16 +102,17 @@ extension Engine {
         _ = requests.take(id)
     }
 
-    private mutating func saved(_ id: Int64?, _ profile: Profile, at now: Moment) {
+    private mutating func saved(_ id: Int64?, _ profile: Profile) {
         // Pending changes are shown until they are saved, so the shown profile must have them by then.
         if let user = me.id { watchlist.apply(.profile(profile), to: user, nil) }
         switch requests.take(id) {
         case .updateProfile(let changes, _, let call):
             if let id { requests.supersede(changes, sentAfter: id) }
-            me.supersede(changes, at: now.wall)
-            me.profile.hold(call, PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live))
+            me.profile.supersede(KeptProfile(changes: changes, number: call.number))
+            let held = PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live)
+            me.profile.hold(call, .profile(.saved(held)))
             answerSaved()
-        case .keptProfile: me.acknowledgeKept()
+        case .keptProfile(let changes): me.profile.acknowledge(changes)
         default: break
         }
     }
@@ -134,9 +135,10 @@ extension Engine {
             watchlist.refuse(conversation, calls.turn(of: error, at: now.uptime), at: now.uptime)
         case .get(_, let calls): refuseLookups(calls, error, at: now)
         // A queued status is sent again as soon as the server can accept it.
-        case .status(let pending) where error.code == .rateLimited || pending.isPromised && error.isPassing:
-            me.choice.postpone(pending, until: now.uptime + error.delay)
-        case .status(let pending): refuse(pending, error)
+        case .status(let status)
+        where error.code == .rateLimited || me.choice.isPromised(status) && error.isPassing:
+            me.choice.postpone(status, until: now.uptime + error.delay)
+        case .status(let status): refuse(status, error)
         case .updateProfile(let changes, .fail, let call) where error.code == .rateLimited:
             calls.pace(.updateProfile(changes, .fail, call), call, error, at: now.uptime)
         case .changeVisibility(let body, let call) where error.code == .rateLimited:
@@ -147,7 +149,8 @@ extension Engine {
         case .createConversation(let creation, let call) where error.code == .rateLimited && !creation.isRepeated:
             calls.pace(creation.message(for: call), call, error, at: now.uptime)
         case .updateProfile(let changes, .queue, let call) where error.isPassing:
-            queue(changes, for: call, until: now.uptime + error.delay, at: now)
+            queue(changes, for: call)
+            me.profile.postpone(until: now.uptime + error.delay)
         case .createConversation(let creation, let call)
         where error.isPassing && (error.outcomeUnknown || creation.isRepeated):
             calls.repeatLater(creation, call, due: now.uptime + error.delay)
@@ -156,7 +159,9 @@ extension Engine {
             answer(call, .failure(error))
         // Only the request's library knows whether the request is still wanted by then.
         case .other(_, let call, _): answer(call, .failure(calls.turn(of: error, at: now.uptime)))
-        case .keptProfile: me.refuseKept(error, at: now.uptime)
+        case .keptProfile(let changes) where error.isPassing:
+            me.profile.postpone(changes, until: now.uptime + error.delay)
+        case .keptProfile(let changes): _ = me.profile.refuse(changes, error)
         case .typing(let conversation):
             if !error.isPassing { _ = me.stopTyping(in: conversation) }
             emit(.log(.notice, "typing is not shown: \(error)"))
@@ -167,10 +172,10 @@ extension Engine {
 
 extension Engine {
     /// The server rejected a chosen status.
-    mutating func refuse(_ choice: PendingStatus, _ error: PresenceError) {
-        me.drop(choice, because: error)
+    mutating func refuse(_ status: WriteLane<PendingStatus>.Ticket, _ error: PresenceError) {
+        guard let choice = me.choice.refuse(status, error) else { return }
         if choice.isPromised { emit(.log(.error, "a status that was queued is refused: \(error)")) }
-        answer(choice, .failure(error))
+        for call in choice.calls { answer(call, .failure(error)) }
     }
 }
 

@@ -118,7 +118,7 @@ struct Engine: Sendable {
         case .cached(let found): recall(found)
         case .cacheCleared(let clearing): emit(completions.cleared(clearing))
         case .recalled(let owner, let writes): recall(owner, writes, at: now)
-        case .stored(let write, let call, let error): stored(write, call, error)
+        case .stored(let write, let error): stored(write, error)
         case .removed(let writes, let error): removed(writes, error, at: now)
 
         case .tick: tick(at: now)
@@ -134,7 +134,7 @@ struct Engine: Sendable {
         send(watchlist.updateSubscriptions(at: now.uptime, limits: link.isConnected ? link.limits : nil))
         if link.isConnected { send(lookups.ask(at: now.uptime, link.limits)) }
         refuseOversized(at: now)
-        emit(me.takeStoring())
+        emit(me.takeStoring(at: now))
         let uncached = watchlist.takeUncached(at: link.clock.date(at: now))
         if !uncached.isEmpty { emit(.writeCache(uncached)) }
         observers.peopleChanged(watchlist.takeChangedPeople())
@@ -143,6 +143,7 @@ struct Engine: Sendable {
         checkMe()
         observers.record(.ownStatus, stamp: me.statusStamp)
         observers.record(.contactRequests, stamp: me.requests.stamp)
+        me.checkKept()
         observers.record(.keptProfile, stamp: me.keptStamp)
         let woken = observers.takeWoken()
         if !woken.isEmpty { emit(.wake(woken)) }
@@ -152,7 +153,7 @@ struct Engine: Sendable {
     private mutating func checkMe() {
         let parts = (
             own: me.stamp, profile: me.id.flatMap { watchlist.people[$0]?.stamp } ?? 0,
-            queued: me.choice.queued(for: me.id), refusal: me.choice.refusal
+            queued: me.choice.promised(to: me.id)?.status, refusal: me.choice.refusal
         )
         if parts != myParts {
             myParts = parts
@@ -192,7 +193,7 @@ struct Engine: Sendable {
             identify(at: now)
             for id in lookups.ids { tryCache(id) }
         }
-        if link.becomesLate(at: now.uptime) { failWhatCannotWait(at: now) }
+        if link.becomesLate(at: now.uptime) { failWhatCannotWait() }
         for id in calls.late(at: now.uptime) { timeOut(id) }
         emit(completions.expire(at: now.uptime))
     }

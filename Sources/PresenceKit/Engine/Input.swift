@@ -56,7 +56,7 @@ enum Input: Sendable {
     /// The owner and the writes that an earlier process left in the storage.
     case recalled(UserID?, [QueuedWrite])
     /// A write is in the queue, or could not be stored.
-    case stored(String, CallID?, PresenceError?)
+    case stored(String, PresenceError?)
     /// Writes were removed from the queue, or could not be removed.
     case removed([String], PresenceError?)
 

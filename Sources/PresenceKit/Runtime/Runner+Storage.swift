@@ -40,10 +40,10 @@ extension Runner {
         }
     }
 
-    func store(_ write: QueuedWrite, _ call: CallID?) {
+    func store(_ write: QueuedWrite) {
         afterStorage { [storage] in
             let error = await Self.error("a write cannot be stored") { try await storage.writes.append(write) }
-            await self.handle(.stored(write.id, call, error))
+            await self.handle(.stored(write.id, error))
         }
     }
 

@@ -219,7 +219,7 @@ actor Runner {
             afterStorage { [storage] in await self.handle(.cached(storage.cache.read(strings))) }
         case .writeCache(let people): afterStorage { [storage] in await storage.cache.write(people) }
         case .clearCache(let clearing, let andWrites): clear(clearing, andWrites)
-        case .store(let write, let call): store(write, call)
+        case .store(let write): store(write)
         case .removeWrites(let ids): removeWrites(ids)
         case .handOver(let type, let bytes):
             listeners[type]?(Data(bytes))

@@ -5,7 +5,7 @@ import PresenceProtocol
 /// connection.
 ///
 /// Methods that return messages return what to send if there is a connection. The resulting storage operations are
-/// collected for ``takeStoring()``.
+/// collected for ``takeStoring(at:)``.
 struct OwnUser: Sendable {
     /// `nil` until the server or the storage has reported it.
     private(set) var id: UserID?
@@ -17,7 +17,8 @@ struct OwnUser: Sendable {
     /// Increases with every change of ``shownStatus(on:)``.
     private(set) var statusStamp: UInt64 = 0 { didSet { stamp += 1 } }
     /// Increases with every change of ``keptChanges``.
-    var keptStamp: UInt64 = 1
+    private(set) var keptStamp: UInt64 = 1
+    private var shownKept: (waiting: KeptProfile?, refusal: PresenceError?)
     /// The user of this client according to the token or the server; queued writes belong to them.
     private(set) var account: UserID?
     /// The owner that this process has set in the storage.
@@ -26,22 +27,19 @@ struct OwnUser: Sendable {
     private var status: OwnStatus?
     private var statusStaleSince: Date?
     /// Choices that the server has not acknowledged.
-    var choice = StatusQueue()
+    var choice = WriteLane<PendingStatus>()
+    /// Profile changes that the server has not acknowledged.
+    var profile = WriteLane<KeptProfile>()
     private var visibility = OwnAudiences()
     var requests = OwnRequests()
-    var profile = ProfileQueue()
     private var typing: OwnTyping
-    /// Pending storage operations, and writes whose removal failed.
-    var storing: [Directive] = []
-    var unremoved: [String] = []
-    /// The uptime at which to retry a failed removal.
-    var removeAgainAt: Duration?
-    let newID: @Sendable () -> String
+    /// The owner to be set in the storage.
+    private var newOwner: Directive?
+    /// Writes whose removal from the storage failed, and the uptime at which to retry it.
+    private var unremoved: [String] = []
+    private var removeAgainAt: Duration?
 
-    init(typingInterval: Duration, newID: @escaping @Sendable () -> String = { UUID().uuidString }) {
-        typing = OwnTyping(interval: typingInterval)
-        self.newID = newID
-    }
+    init(typingInterval: Duration) { typing = OwnTyping(interval: typingInterval) }
 
     /// The storage has reported an earlier process's owner and its writes without a reply.
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
@@ -50,7 +48,7 @@ struct OwnUser: Sendable {
             isRecalled = true
             stamp += 1
         }
-        recall(writes.compactMap(\.profileChanges))
+        profile.recall(writes, at: now)
         choice.recall(writes, at: now)
     }
 
@@ -58,7 +56,7 @@ struct OwnUser: Sendable {
     mutating func identify(as user: UserID?) {
         guard let user else { return }
         account = user
-        _ = choice.adopt(user)
+        choice.identify(as: user)
     }
 
     /// The owner of writes that are queued now: the token's user, or the storage's if there is no token.
@@ -69,30 +67,35 @@ struct OwnUser: Sendable {
     /// A connection begins. `connect` contained `activity` and `told`. Returns messages for everything that `connect`
     /// did not include and that the server no longer has.
     mutating func begin(
-        as user: UserID, toldOf activity: Wire.Activity, _ told: PendingStatus?, at now: Moment
+        as user: UserID, toldOf activity: Wire.Activity, _ told: PendingStatus?, at uptime: Duration
     ) -> [Outgoing] {
-        let (uptime, date) = (now.uptime, now.wall)
         isRecalled = false
         requests.begin()
         account = user
-        adoptKept(as: user, at: date)
+        profile.adopt(user)
+        choice.adopt(user, after: told)
         if id != user {
             id = user
             stamp += 1
         }
         if notedOwner != user {
             notedOwner = user
-            storing.append(.storeOwner(user.string))
+            newOwner = .storeOwner(user.string)
         }
-        choice.begin()
-        let overtaken = choice.adopt(user, after: told)
-        if !overtaken.isEmpty { storing.append(.removeWrites(overtaken)) }
-        choice.forgetOthers()
-        var messages: [Outgoing] = []
-        if let pending = choice.take() { messages.append(pending.message(at: uptime)) }
+        var messages = sendChoice(at: uptime)
         if self.activity != activity { messages.append(Outgoing(.activity(self.activity))) }
         messages += typing.takeAll(at: uptime).map(Self.repetition)
         return messages + sendKept(at: uptime)
+    }
+
+    /// The choices that wait, if they are due.
+    mutating func sendChoice(at uptime: Duration) -> [Outgoing] {
+        choice.take(at: uptime).map { [.status($0, at: uptime)] } ?? []
+    }
+
+    /// The stored profile changes, if any can be sent now and none is in flight.
+    mutating func sendKept(at uptime: Duration) -> [Outgoing] {
+        profile.take(at: uptime).map { [Outgoing(.updateProfile($0.body.changes), .keptProfile($0.ticket))] } ?? []
     }
 
     /// The connection has ended; the status was known to be current until `date`.
@@ -105,7 +108,8 @@ struct OwnUser: Sendable {
 
     /// Changes in flight must be sent again.
     mutating func requeue() {
-        profile.requeue()
+        choice.lose()
+        profile.lose()
     }
 
     /// The storage belongs to another user: the storage's data is dropped, but calls made in this process stay.
@@ -116,8 +120,8 @@ struct OwnUser: Sendable {
         stamp += 1
     }
 
-    /// Drops everything; returns the choice whose calls must still be answered.
-    mutating func forget() -> PendingStatus? {
+    /// Drops everything; returns the choices whose calls must still be answered.
+    mutating func forget() -> [WriteLane<PendingStatus>.Part] {
         id = nil
         isRecalled = false
         (account, notedOwner) = (nil, nil)
@@ -126,26 +130,65 @@ struct OwnUser: Sendable {
         requests.forget()
         stamp += 1
         _ = typing.stopAll()
-        profile = ProfileQueue()
+        _ = profile.forget()
         // Pending storage operations must not reach the next user's storage.
-        (storing, unremoved, removeAgainAt) = ([], [], nil)
-        keptStamp += 1
-        defer { choice = StatusQueue() }
-        return choice.pending
+        (newOwner, unremoved, removeAgainAt) = (nil, [], nil)
+        return choice.forget()
     }
 
-    mutating func tick(at uptime: Duration) -> [Outgoing] {
-        var messages = typing.takeDue(at: uptime).map(Self.repetition)
-        if let removeAgainAt, removeAgainAt <= uptime { removeAgain() }
-        if let due = choice.retryAt, due <= uptime, let pending = choice.take() {
-            messages.append(pending.message(at: uptime))
-        }
-        return messages
-    }
+    mutating func tick(at uptime: Duration) -> [Outgoing] { typing.takeDue(at: uptime).map(Self.repetition) }
 
     /// The uptime at which there is something to do.
     var nextDeadline: Duration? {
         [typing.nextDue, profile.retryAt, choice.retryAt, removeAgainAt].compactMap(\.self).min()
+    }
+
+    // MARK: The storage
+
+    /// Returns the pending storage operations. Failed removals are retried together with the next operation.
+    mutating func takeStoring(at now: Moment) -> [Directive] {
+        var directives = profile.takeDirectives(at: now) + choice.takeDirectives(at: now)
+        if let newOwner { directives.append(newOwner) }
+        newOwner = nil
+        let isDue = removeAgainAt.map { $0 <= now.uptime } ?? false
+        guard !unremoved.isEmpty, isDue || !directives.isEmpty else { return directives }
+        defer { (unremoved, removeAgainAt) = ([], nil) }
+        return directives + [.removeWrites(unremoved)]
+    }
+
+    /// A write was stored, or could not be stored; returns the results of the calls that waited for it.
+    mutating func stored(
+        _ write: String, _ error: PresenceError?
+    ) -> [(call: CallID, result: Result<Reply, PresenceError>)] {
+        choice.stored(write, error) ?? profile.stored(write, error) ?? []
+    }
+
+    /// Writes were removed from the storage.
+    mutating func removed(_ writes: [String]) {
+        profile.removed(writes)
+        choice.removed(writes)
+    }
+
+    /// Writes could not be removed from the storage. A later process would send them again, so later changes wait
+    /// behind them.
+    mutating func keepRemoving(_ writes: [String], at uptime: Duration) {
+        unremoved += writes
+        removeAgainAt = uptime + Self.removalPause
+    }
+
+    private static let removalPause = Duration.seconds(5)
+
+    /// Pending profile changes and the last rejection.
+    var keptChanges: ProfileChanges.Pending {
+        ProfileChanges.Pending(
+            waiting: profile.waiting.map { ProfileChanges($0.changes) }, refusal: profile.refusal)
+    }
+
+    mutating func checkKept() {
+        let kept = (waiting: profile.waiting, refusal: profile.refusal)
+        guard kept != shownKept else { return }
+        shownKept = kept
+        keptStamp += 1
     }
 
     // MARK: Status
@@ -228,5 +271,11 @@ struct OwnUser: Sendable {
 
     private static func repetition(_ conversation: ConversationID) -> Outgoing {
         Outgoing(.typing(conversation: conversation, typing: true), .typing(conversation))
+    }
+}
+
+extension Outgoing {
+    static func status(_ status: WriteLane<PendingStatus>.Sending, at uptime: Duration) -> Outgoing {
+        Outgoing(.status(status.body.change(at: uptime)), .status(status.ticket))
     }
 }

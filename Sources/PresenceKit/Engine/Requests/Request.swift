@@ -2,17 +2,17 @@ import PresenceProtocol
 
 /// A request that was sent and will have a reply.
 enum Request: Sendable {
-    /// `connect`, with the activity and status with which the connection starts.
-    case connect(Wire.Activity, PendingStatus?)
+    /// `connect`, with the activity and the ticket of the status with which the connection starts.
+    case connect(Wire.Activity, WriteLane<PendingStatus>.Ticket?)
     case refresh
     case subscribe([UserID])
     case subscribeConversation(ConversationID)
     case unsubscribe
     /// The calls that want each user, and the set of all these calls.
     case get([UserID: [CallID]], Set<CallID>)
-    case status(PendingStatus)
+    case status(WriteLane<PendingStatus>.Ticket)
     case updateProfile(Wire.ProfileChanges, PresenceClient.OfflinePolicy, CallID)
-    case keptProfile
+    case keptProfile(WriteLane<KeptProfile>.Ticket)
     case createConversation(Creation, CallID)
     case typing(ConversationID)
     case changeVisibility(ClientMessage.Body, CallID)
@@ -27,24 +27,13 @@ enum Request: Sendable {
 }
 
 extension Request {
-    /// Whether it may make a change that this call waits for.
+    /// Whether it may make a change that this call waits for. Those of lanes are there.
     func changesSomething(for call: CallID) -> Bool {
         switch self {
-        case .status(let pending), .connect(_, let pending?): pending.calls.contains(call)
         case .updateProfile(_, _, call), .createConversation(_, call), .changeVisibility(_, call),
             .other(_, call, _):
             true
         default: false
-        }
-    }
-
-    /// The status in it, marked as possibly received by the server.
-    var status: PendingStatus? {
-        switch self {
-        case .status(var pending), .connect(_, .some(var pending)):
-            pending.wasSent = true
-            return pending
-        default: return nil
         }
     }
 }

@@ -1,0 +1,133 @@
+import Foundation
+import PresenceProtocol
+
+// Changes on their way to the server, and its replies.
+extension WriteLane {
+    /// Sends a change that waits for nothing.
+    mutating func send(_ body: Body, for call: CallID) -> Sending { send(Part(body: body, calls: [call])) }
+
+    private mutating func send(_ part: Part) -> Sending {
+        lastTicket += 1
+        sent[lastTicket] = part
+        return (lastTicket, part.body)
+    }
+
+    /// The changes to send now.
+    mutating func take(at uptime: Duration) -> Sending? {
+        if let retryAt, retryAt > uptime { return nil }
+        retryAt = nil
+        guard sent.isEmpty || !Body.waitsForStorage else { return nil }
+        let ready = next.prefix { part in !Body.waitsForStorage || !part.ids.contains { storing[$0] != nil } }
+        let parts = ready.filter { !$0.isRecalled }
+        guard var whole = parts.first else { return nil }
+        for part in parts.dropFirst() { whole.merge(part) }
+        next = ready.filter(\.isRecalled) + next[ready.endIndex...]
+        return send(whole)
+    }
+
+    /// The server has stored a change; its calls end once the storage has no older one.
+    @discardableResult
+    mutating func acknowledge(_ ticket: Ticket) -> Body? {
+        guard let part = sent.removeValue(forKey: ticket) else { return nil }
+        saved += part.calls.map { ($0, .done) }
+        finish(part.ids, part.body)
+        supersede(part.body)
+        return part.body
+    }
+
+    private mutating func finish(_ ids: [String], _ body: Body?) {
+        guard !ids.isEmpty else { return }
+        removing.append((ids, body))
+        remove(ids)
+    }
+
+    /// The server rejected a change. What it may accept is sent again; the rest is dropped. Returns the change if nothing
+    /// is left.
+    mutating func refuse(_ ticket: Ticket, _ error: PresenceError) -> Part? {
+        guard var part = sent.removeValue(forKey: ticket) else { return nil }
+        if part.isPromised { refusal = error }
+        guard let rest = part.body.left(without: error.field) else {
+            finish(part.ids, nil)
+            return part
+        }
+        part.body = rest
+        next.insert(part, at: 0)
+        return nil
+    }
+
+    /// A temporary error: changes are sent at `uptime`.
+    mutating func postpone(_ ticket: Ticket? = nil, until uptime: Duration) {
+        if let ticket { requeue(ticket) }
+        retryAt = uptime
+    }
+
+    /// The change is sent again with the next one.
+    mutating func requeue(_ ticket: Ticket) {
+        if let part = sent.removeValue(forKey: ticket) { next.insert(part, at: 0) }
+    }
+
+    /// The connection broke. The next one has a fresh rate limit.
+    mutating func lose() {
+        for ticket in sent.keys.sorted(by: >) {
+            sent[ticket]!.wasSent = true
+            requeue(ticket)
+        }
+        retryAt = nil
+    }
+
+    /// There will be no connection. Promised changes wait until the app connects again; all others are dropped. Returns
+    /// the parts whose calls must be answered now.
+    mutating func close() -> [Part] {
+        var parts = next.filter { !$0.isRecalled }
+        guard parts.contains(where: \.isPromised) else {
+            next.removeAll { !$0.isRecalled }
+            return parts
+        }
+        for index in parts.indices { parts[index].wasSent = true }
+        for index in next.indices { next[index].calls = [] }
+        return parts
+    }
+
+    /// Drops everything; returns the parts whose calls must be answered.
+    mutating func forget() -> [Part] {
+        let (parts, last) = (next, lastTicket)
+        self = WriteLane()
+        lastTicket = last
+        return parts
+    }
+
+    // MARK: Changes outside the lane
+
+    /// The server has stored a change, so older ones must not overwrite it.
+    mutating func supersede(_ stored: Body, as id: String = UUID().uuidString) {
+        let parts = next.filter { !$0.isRecalled }
+        let left = parts.map { $0.body.left(after: stored) }
+        guard left != parts.map({ Optional($0.body) }) else { return }
+        let ids = parts.flatMap(\.ids)
+        next.removeAll { !$0.isRecalled }
+        for (var part, body) in zip(parts, left) {
+            guard let body else {
+                saved += part.calls.map { ($0, .done) }
+                continue
+            }
+            (part.body, part.ids) = (body, [])
+            next.append(part)
+        }
+        guard let first = next.firstIndex(where: { !$0.isRecalled }), !ids.isEmpty else { return finish(ids, nil) }
+        // They stay in the storage until the rest is stored again.
+        removing.append((ids, nil))
+        next[first].ids = ids
+        collapse(id, parts.compactMap(\.owner).last)
+    }
+
+    /// The server has stored a change that bypassed the lane. Its call ends once the storage has no older change. If the
+    /// process died before that, the next process would send the older change and overwrite this one.
+    mutating func hold(_ call: CallID, _ reply: Reply) { saved.append((call, reply)) }
+
+    /// The calls that can end.
+    mutating func takeSaved() -> [(call: CallID, reply: Reply)] {
+        guard removing.isEmpty else { return [] }
+        defer { saved = [] }
+        return saved
+    }
+}
