@@ -116,8 +116,8 @@ extension Engine {
         Me(
             user: me.id?.string, status: me.knownStatus(on: link),
             profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences,
-            queuedStatus: (me.choice.promised(to: me.id)?.status).map(ChosenStatus.init), statusRefusal: me.choice.refusal,
-            problem: link.closingProblem)
+            queuedStatus: (me.choice.promised(to: me.id)?.status).map(ChosenStatus.init),
+            statusRefusal: me.choice.refusal, problem: link.closingProblem)
     }
 
     mutating func nextOwnStatus(_ id: ObserverID) -> Me.Status? {

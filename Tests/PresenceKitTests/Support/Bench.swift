@@ -51,9 +51,9 @@ struct Bench {
         var position = 0
         while position < directives.count {
             switch directives[position] {
-            case .store(let write, let call):
+            case .store(let write):
                 if storageFault == nil { writes.append(write) }
-                directives += engine.handle(.stored(write.id, call, storageFault), at: now)
+                directives += engine.handle(.stored(write.id, storageFault), at: now)
                 directives += engine.handle(.turnEnded, at: now)
             case .removeWrites(let ids):
                 if storageFault == nil { writes.removeAll { ids.contains($0.id) } }
@@ -238,6 +238,16 @@ func holds(_ condition: Bool, _ comment: Comment? = nil, sourceLocation: SourceL
 
 extension Moment {
     var timestamp: Timestamp { Timestamp((wall.timeIntervalSince1970 * 1_000).rounded()) }
+}
+
+extension QueuedWrite {
+    /// A stored profile change.
+    init(_ changes: PresenceProtocol.ProfileChanges, id: String, owner: UserID?, at date: Date) {
+        let body = KeptProfile(changes: changes).encoded(at: Moment(uptime: .zero, wall: date))
+        self.init(id: id, owner: owner?.string, lane: "profile", kind: "profile", body: body, queuedAt: date)
+    }
+
+    var profileChanges: KeptProfile? { KeptProfile(stored: body, at: Moment(uptime: .zero, wall: queuedAt)) }
 }
 
 extension Identifier: ExpressibleByStringLiteral {

@@ -41,8 +41,8 @@ extension WriteLane {
         remove(ids)
     }
 
-    /// The server rejected a change. What it may accept is sent again; the rest is dropped. Returns the change if nothing
-    /// is left.
+    /// The server rejected a change. The members that it may accept are sent again. Returns the change if there are
+    /// none, so that it is dropped.
     mutating func refuse(_ ticket: Ticket, _ error: PresenceError) -> Part? {
         guard var part = sent.removeValue(forKey: ticket) else { return nil }
         if part.isPromised { refusal = error }

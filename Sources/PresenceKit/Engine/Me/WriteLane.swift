@@ -16,9 +16,9 @@ protocol LaneBody: Equatable, Sendable {
     func encoded(at now: Moment) -> Data
     /// Puts a later change on top.
     mutating func merge(_ later: Self)
-    /// What remains to be sent once the server has stored another change.
+    /// The rest that must be sent once the server has stored another change; `nil` if there is none.
     func left(after stored: Self) -> Self?
-    /// What the server may accept without the member that it rejected.
+    /// The rest that the server may accept without the member that it rejected; `nil` if there is none.
     func left(without field: String?) -> Self?
 }
 

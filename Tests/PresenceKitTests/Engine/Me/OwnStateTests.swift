@@ -1,12 +1,15 @@
+import Foundation
 import PresenceProtocol
 import Testing
 
 @testable import PresenceKit
 
 @Suite struct PendingStatusTests {
-    private static func pending(_ change: StatusChange, call: UInt64 = 1, at uptime: Duration = .zero) -> PendingStatus
-    {
-        PendingStatus(change, call: CallID(number: call), at: uptime)
+    private static func pending(
+        _ change: StatusChange, call: UInt64 = 1, at uptime: Duration = .zero
+    ) -> WriteLane<PendingStatus>.Part {
+        let call = CallID(number: call)
+        return .init(body: PendingStatus(change, call: call, at: uptime), calls: [call])
     }
 
     @Test func `the newest status and the newest text win`() {
@@ -31,6 +34,10 @@ import Testing
         #expect(pending.change(at: .seconds(69.5)).clearAfter == 1_000)
         #expect(pending.change(at: .seconds(70)) == StatusChange(status: .auto, text: .remove))
     }
+}
+
+extension WriteLane.Part where Body == PendingStatus {
+    fileprivate func change(at uptime: Duration) -> StatusChange { body.change(at: uptime) }
 }
 
 @Suite struct ProfileQueueTests {
@@ -58,10 +65,12 @@ import Testing
         #expect(queue.waiting == nil)
     }
 
-    @Test mutating func `an empty change has no effect`() {
-        append(ProfileChanges())
-        #expect(queue.waiting == nil)
-        holds(queue.take(at: .zero) == nil)
+    @Test func `an empty change has no effect`() {
+        var bench = Bench()
+        bench.disconnect()
+        let call = bench.call(.updateProfile(ProfileChanges(), .queue))
+        #expect(bench.isQueued(call) && bench.writes.isEmpty)
+        #expect(bench.engine.me.profile.waiting == nil)
     }
 
     @Test mutating func `changes wait for the reply to the one in flight`() {
@@ -116,11 +125,19 @@ import Testing
         #expect(queue.retryAt == nil)
     }
 
+    @Test mutating func `a value that was stored meanwhile does not drop a newer one`() {
+        append(ProfileChanges(displayName: .set("A")))
+        queue.supersede(ProfileChanges(displayName: .set("B")), id: "s", before: 2)
+        append(ProfileChanges(displayName: .set("C")))
+        queue.supersede(ProfileChanges(displayName: .set("B")), id: "t", before: 2)
+        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("C")))
+    }
+
     @Test mutating func `a value that was stored meanwhile is not overwritten by an older one`() {
         append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
-        _ = queue.supersede(ProfileChanges(displayName: .set("B")), id: "s")
+        queue.supersede(ProfileChanges(displayName: .set("B")), id: "s")
         #expect(queue.waiting == ProfileChanges(locale: .set("de")))
-        _ = queue.supersede(ProfileChanges(locale: .remove), id: "s")
+        queue.supersede(ProfileChanges(locale: .remove), id: "s")
         #expect(queue.waiting == nil)
     }
 
@@ -152,8 +169,8 @@ import Testing
     @Test mutating func `the changes of an earlier process are older than all others`() {
         append(ProfileChanges(displayName: .set("B")))
         queue.recall([
-            .init(changes: ProfileChanges(displayName: .set("A")), ids: ["x"]),
-            .init(changes: ProfileChanges(locale: .set("de")), ids: ["y"]),
+            (changes: ProfileChanges(displayName: .set("A")), ids: ["x"]),
+            (changes: ProfileChanges(locale: .set("de")), ids: ["y"]),
         ])
         holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B"), locale: .set("de")))
         holds(queue.acknowledge() == ["x", "y", "w1"])
@@ -206,5 +223,74 @@ import Testing
         holds(typing.takeAll(at: .seconds(2)) == ["c1", "c2"])
         #expect(typing.nextDue == .seconds(5))
         holds(typing.stopAll() == ["c1", "c2"])
+    }
+}
+
+/// A lane of profile changes, by their content, and the writes that it removes from the storage.
+private struct ProfileQueue {
+    private var lane = WriteLane<KeptProfile>()
+    private var ticket: Int?
+    private var lastNumber: UInt64 = 0
+    private let now = Moment(uptime: .zero, wall: Date(timeIntervalSince1970: 0))
+
+    var waiting: ProfileChanges? { lane.waiting?.changes }
+    var refusal: PresenceError? { lane.refusal }
+    var retryAt: Duration? { lane.retryAt }
+
+    mutating func append(_ changes: ProfileChanges, id: String, owner: UserID) -> ProfileChanges? {
+        lastNumber += 1
+        let call = CallID(number: lastNumber)
+        lane.append(KeptProfile(changes: changes, number: lastNumber), for: call, as: id, owner: owner)
+        for case .store(let write) in lane.takeDirectives(at: now) { return write.profileChanges?.changes }
+        return nil
+    }
+
+    mutating func recall(_ parts: [(changes: ProfileChanges, ids: [String])]) {
+        lane.recall(parts.map { QueuedWrite($0.changes, id: $0.ids[0], owner: "ana", at: now.wall) }, at: now)
+        lane.adopt("ana")
+    }
+
+    mutating func stored(_ id: String) -> [String] {
+        _ = lane.stored(id, nil)
+        return takeRemoved()
+    }
+
+    /// Returns whether the change may still be made.
+    mutating func withdraw(_ id: String) -> Bool {
+        guard case .failure(let error)? = lane.stored(id, PresenceError(.storageFailed))?.first?.result else {
+            return true
+        }
+        return error.outcomeUnknown
+    }
+
+    private mutating func takeRemoved() -> [String] {
+        lane.takeDirectives(at: now).flatMap { directive -> [String] in
+            if case .removeWrites(let ids) = directive { ids } else { [] }
+        }
+    }
+
+    mutating func removed(_ ids: [String]) { lane.removed(ids) }
+
+    mutating func take(at uptime: Duration) -> ProfileChanges? {
+        guard let sending = lane.take(at: uptime) else { return nil }
+        ticket = sending.ticket
+        return sending.body.changes
+    }
+
+    mutating func acknowledge() -> [String] {
+        lane.acknowledge(ticket!)
+        return takeRemoved()
+    }
+
+    mutating func refuse(_ error: PresenceError) -> [String] {
+        _ = lane.refuse(ticket!, error)
+        return takeRemoved()
+    }
+
+    mutating func postpone(until uptime: Duration) { lane.postpone(ticket, until: uptime) }
+    mutating func requeue() { lane.lose() }
+
+    mutating func supersede(_ changes: ProfileChanges, id: String, before number: UInt64 = .max) {
+        lane.supersede(KeptProfile(changes: changes, number: number), as: id)
     }
 }
