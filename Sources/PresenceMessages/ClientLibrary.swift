@@ -158,8 +158,7 @@ extension ClientLibrary {
         return try Wire.read(answer, parts.first ?? Data())
     }
 
-    /// Sends a request for a call of the app, which throws `CancellationError` if it is cancelled.
-    /// Makes a request that is answered in several parts.
+    /// The same for a reply in several parts.
     func askParts<Answer: Decodable>(
         _ type: String, _ members: some Encodable, _ answer: Answer.Type
     ) async throws(PresenceError) -> [Answer] {
@@ -168,6 +167,7 @@ extension ClientLibrary {
         return answers
     }
 
+    /// Sends a request for a call of the app, which throws `CancellationError` if it is cancelled.
     func call(_ type: String, _ members: some Encodable) async throws -> [Data] {
         do throws(PresenceError) { return try await ask(type, members) } catch { throw error.thrown }
     }

@@ -42,17 +42,11 @@ extension Account {
                 }
             }
             exporting = task
-            do {
-                try await withTaskCancellationHandler {
-                    try await task.value
-                } onCancel: {
-                    task.cancel()
-                }
+            let fault = await failure {
+                try await task.resultForCaller.get()
                 exported = file
-            } catch is CancellationError {
-            } catch {
-                errorMessage = error.localizedDescription
             }
+            if let fault { errorMessage = fault }
         }
 
         private func advance(to share: Double) {
@@ -67,14 +61,12 @@ extension Account {
             guard !isDeleting else { return }
             (isDeleting, errorMessage) = (true, nil)
             defer { isDeleting = false }
-            do {
+            let fault = await failure {
                 try await account.deleteAccount(
                     password: password.isEmpty ? nil : password, messages: deletesMessages ? .delete : .keep)
                 password = ""
-            } catch is CancellationError {
-            } catch {
-                errorMessage = error.localizedDescription
             }
+            if let fault { errorMessage = fault }
         }
     }
 }

@@ -2,30 +2,7 @@ import Foundation
 import PresenceProtocol
 
 /// The client's side of the protocol as a value: it takes inputs with the time, returns directives, and does no I/O.
-///
-/// ```text
-///    the app       transport · token provider · cache       clock
-///       │                         │                           │
-///       └──────────────────── Input, Moment ──────────────────┘
-///                                 ▼
-///   Engine.handle(_:at:)   routes each input to its part, and its effects to the others
-///    ├─ Link          phases and attempts, token, heartbeat, the server's clock and limits
-///    ├─ Watchlist     observed users and conversations, the state of each subscription
-///    ├─ Observers     the app's loops: topic and last seen value of each, which to wake
-///    ├─ OwnUser       status, activity, typing, stored profile changes
-///    ├─ RequestTable  requests without a reply
-///    └─ Calls, Lookups, Completions   the app's pending calls
-///                                 ▼
-///                            [Directive]  ──▶ Runner: sends, dials, fetches, answers, wakes
-/// ```
-///
-/// The path of one input, here a `presence` event: `.received` → ``Link`` notes a sign of life → decoded →
-/// ``Watchlist`` applies it if it is newer, and notes the change → (`.turnEnded`) ``Observers`` finds the observers of
-/// that user → `.wake` → the app's loop calls ``nextPresence(_:)``, which reads the newest value.
-///
-/// Each part owns its state and knows nothing of the others; the engine makes the decisions that involve several parts.
-/// All inputs of one moment form a turn. At its end, one message subscribes to all topics that were first observed in
-/// it.
+/// The page beside this folder shows its parts, and the way of an event. All inputs of one moment form a turn.
 ///
 /// Guarantees: every call gets a result, even if the reply is lost; a value shown as live was confirmed on the current
 /// connection and includes every change since; every observed topic is subscribed to again on each connection. Memory

@@ -55,12 +55,8 @@ public final class MeModel {
         saving += 1
         errorMessage = nil
         defer { saving -= 1 }
-        do {
-            let change = text.map { $0.isEmpty ? Change<String>.remove : .set($0) } ?? .keep
-            try await client.setStatus(status, text: change, clearAfter: clearAfter)
-        } catch is CancellationError {
-        } catch {
-            errorMessage = error.localizedDescription
-        }
+        let change = text.map { $0.isEmpty ? Change<String>.remove : .set($0) } ?? .keep
+        let fault = await failure { try await client.setStatus(status, text: change, clearAfter: clearAfter) }
+        if let fault { errorMessage = fault }
     }
 }

@@ -140,14 +140,12 @@ public final class PeopleModel {
     /// Blocks a user, which also ends their request.
     public func block(_ user: String) async { await attempt { try await $0.block([user]) } }
 
-    private func attempt(_ success: String? = nil, _ body: (PresenceClient) async throws -> Void) async {
+    private func attempt(_ success: String? = nil, _ body: @MainActor (PresenceClient) async throws -> Void) async {
         (errorMessage, message) = (nil, nil)
-        do {
+        let fault = await failure {
             try await body(client)
             message = success
-        } catch is CancellationError {
-        } catch {
-            errorMessage = error.localizedDescription
         }
+        if let fault { errorMessage = fault }
     }
 }

@@ -55,11 +55,7 @@ public final class RosterModel {
             let users = wanted
             let loop = Task { await observe(users) }
             following = loop
-            await withTaskCancellationHandler {
-                await loop.value
-            } onCancel: {
-                loop.cancel()
-            }
+            _ = await loop.resultForCaller
             // A loop that was not cancelled has ended for good.
             if !loop.isCancelled { return }
         }

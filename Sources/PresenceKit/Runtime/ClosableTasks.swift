@@ -48,11 +48,7 @@ package final class ClosableTasks: @unchecked Sendable {
         guard let (number, task) = begun else { return nil }
         defer { remove(number) }
         do {
-            return try await withTaskCancellationHandler {
-                try await task.value
-            } onCancel: {
-                task.cancel()
-            }
+            return try await task.resultForCaller.get()
         } catch is CancellationError where isClosed && !Task.isCancelled {
             return nil
         }

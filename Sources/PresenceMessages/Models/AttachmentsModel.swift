@@ -105,11 +105,7 @@ public final class AttachmentsModel {
     private func begin(_ item: Item) async {
         let task = Task { await upload(item) }
         uploads[item.id] = task
-        await withTaskCancellationHandler {
-            await task.value
-        } onCancel: {
-            task.cancel()
-        }
+        _ = await task.resultForCaller
         if uploads[item.id] == task { uploads[item.id] = nil }
     }
 

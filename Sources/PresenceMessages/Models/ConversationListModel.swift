@@ -131,16 +131,12 @@ public final class ConversationListModel {
     }
 
     @discardableResult
-    private func attempt<Value>(_ body: () async throws -> Value) async -> Value? {
+    private func attempt<Value>(_ body: @MainActor () async throws -> Value) async -> Value? {
         errorMessage = nil
         isBusy = true
         defer { isBusy = false }
-        do {
-            return try await body()
-        } catch is CancellationError {
-        } catch {
-            errorMessage = error.localizedDescription
-        }
-        return nil
+        var value: Value?
+        if let fault = await failure(of: { value = try await body() }) { errorMessage = fault }
+        return value
     }
 }

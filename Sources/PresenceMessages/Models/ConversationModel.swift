@@ -257,15 +257,14 @@ public final class ConversationModel {
     }
 
     @discardableResult
-    private func attempt<Value>(_ body: () async throws -> Value) async -> Bool {
+    private func attempt<Value>(_ body: @MainActor () async throws -> Value) async -> Bool {
         errorMessage = nil
-        do {
+        var isDone = false
+        let fault = await failure {
             _ = try await body()
-            return true
-        } catch is CancellationError {
-        } catch {
-            errorMessage = error.localizedDescription
+            isDone = true
         }
-        return false
+        if let fault { errorMessage = fault }
+        return isDone
     }
 }

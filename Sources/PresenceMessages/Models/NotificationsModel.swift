@@ -111,13 +111,8 @@ public final class NotificationsModel {
         await attempt { self.hasEarlier = try await self.repository.loadEarlier(limit: limit) }
     }
 
-    private func attempt(_ body: () async throws -> Void) async {
+    private func attempt(_ body: @MainActor () async throws -> Void) async {
         errorMessage = nil
-        do {
-            try await body()
-        } catch is CancellationError {
-        } catch {
-            errorMessage = error.localizedDescription
-        }
+        if let fault = await failure(of: body) { errorMessage = fault }
     }
 }

@@ -44,11 +44,7 @@ extension PresenceMessenger {
         }
         let id = UUID()
         uploads[id] = upload
-        let result = await withTaskCancellationHandler {
-            await upload.result
-        } onCancel: {
-            upload.cancel()
-        }
+        let result = await upload.resultForCaller
         uploads[id] = nil
         try Task.checkCancellation()
         if tasks.isClosed { throw PresenceError.clientClosed }

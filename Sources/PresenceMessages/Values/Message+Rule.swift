@@ -36,7 +36,7 @@ extension Message {
             }
             for attachment in attachments {
                 let urls = [attachment.url, attachment.thumbnailURL].compactMap(\.self)
-                guard urls.allSatisfy(isSafe) else {
+                guard urls.allSatisfy(PresenceClient.isValidURL) else {
                     throw invalid(
                         "attachments",
                         "must have absolute https URLs of at most 2,048 bytes (http for loopback hosts only)"
@@ -72,21 +72,6 @@ extension Message {
 
         /// The largest integer in the server's JSON.
         private static let largestNumber: Int64 = 9_007_199_254_740_991
-
-        /// Whether the URL is https, or http on this machine, where a server used in development runs. The server accepts
-        /// no user information, and non-ASCII characters only percent-encoded.
-        private static func isSafe(_ address: String) -> Bool {
-            guard address.utf8.count <= 2_048, address.utf8.allSatisfy({ (0x21...0x7E).contains($0) }),
-                let url = URL(string: address), url.user == nil, let host = url.host?.lowercased(), !host.isEmpty
-            else { return false }
-            switch url.scheme?.lowercased() {
-            case "https": return true
-            case "http":
-                let isNumber = host.allSatisfy { $0 == "." || $0.isASCII && $0.isNumber }
-                return ["localhost", "::1", "[::1]"].contains(host) || host.hasPrefix("127.") && isNumber
-            default: return false
-            }
-        }
 
         private static func isClean(_ text: String, lines: Bool) -> Bool {
             text.unicodeScalars.allSatisfy { scalar in

@@ -44,11 +44,7 @@ public final class PhotoModel {
         isUploading = true
         let task = Task { [number] in await send(picture, number) }
         uploading = task
-        await withTaskCancellationHandler {
-            await task.value
-        } onCancel: {
-            task.cancel()
-        }
+        _ = await task.resultForCaller
     }
 
     private func send(_ picture: Data, _ number: Int) async {

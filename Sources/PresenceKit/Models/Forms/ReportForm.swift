@@ -52,13 +52,10 @@ extension PresenceClient.Report {
             var report = subject
             report.reason = reason
             report.text = held.isEmpty ? nil : held
-            do {
+            errorMessage = await failure {
                 try await client.report(report)
                 if blocksUser, let user = subject.user { try await client.block([user]) }
                 isSent = true
-            } catch is CancellationError {
-            } catch {
-                errorMessage = error.localizedDescription
             }
         }
     }
