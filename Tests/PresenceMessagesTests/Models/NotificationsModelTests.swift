@@ -212,7 +212,9 @@ private struct Script: NotificationRepository {
     /// The owner of the list, and of the list that was marked last.
     let owners = Guarded<(shown: String?, marked: String?)>((nil, nil))
     private let inboxes = AsyncStream.makeStream(of: NotificationInbox.self, bufferingPolicy: .bufferingNewest(1))
-    var inbox: PresenceUpdates<NotificationInbox> { NotificationInbox.updates(PresenceUpdates(inboxes.stream)) }
+    var inbox: PresenceUpdates<NotificationInbox> {
+        PresenceUpdates(Compared(inboxes.stream) { $0.changed(since: $1) })
+    }
 
     func show(_ ids: [String], of user: String?) {
         let shown = ids.enumerated().map { UserNotification(id: $1, sequence: Int64($0) + 1, kind: "k", title: $1) }

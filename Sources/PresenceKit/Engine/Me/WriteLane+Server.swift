@@ -17,7 +17,7 @@ extension WriteLane {
         if let retryAt, retryAt > uptime { return nil }
         retryAt = nil
         guard sent.isEmpty || !Body.waitsForStorage else { return nil }
-        let ready = next.prefix { part in !Body.waitsForStorage || !part.ids.contains { storing[$0] != nil } }
+        let ready = next.prefix { part in !Body.waitsForStorage || part.ids.contains { storing[$0] == nil } }
         let parts = ready.filter { !$0.isRecalled }
         guard var whole = parts.first else { return nil }
         for part in parts.dropFirst() { whole.merge(part) }
