@@ -1,4 +1,4 @@
--- What scripts share that change a user's presence or status. Every library has them, as those of lib.lua.
+-- The functions of scripts that change a user's presence or status. Every library has them, like those of lib.lua.
 
 -- Parses a session's value "INCARNATION DEVICE KIND STATE BEGAN" into its parts. DEVICE is =ID or -, STATE is a
 -- (active) or i (idle).
