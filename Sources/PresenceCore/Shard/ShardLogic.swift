@@ -45,7 +45,12 @@ package final class ShardLogic {
     private(set) var reaper: Reaper!
     package private(set) var policies: VisibilityPolicies!
     package private(set) var intents: Intents!
-    private(set) var features: [any Feature] = []
+    private(set) var features: [any Feature] = [] {
+        didSet {
+            featuresByType = Dictionary(uniqueKeysWithValues: features.map { (ObjectIdentifier(type(of: $0)), $0) })
+        }
+    }
+    private var featuresByType: [ObjectIdentifier: any Feature] = [:]
     private(set) var registry = Registry()
     let verify: (_ token: String, _ now: Timestamp) -> Authenticator.Verification
     package let sign: TokenSigner
@@ -144,7 +149,7 @@ package final class ShardLogic {
 
     /// A feature by its type; `nil` if it is disabled.
     package func feature<Wanted: Feature>(_ type: Wanted.Type) -> Wanted? {
-        features.lazy.compactMap { $0 as? Wanted }.first
+        featuresByType[ObjectIdentifier(type)] as? Wanted
     }
 
     // MARK: Inputs: sockets
