@@ -85,10 +85,11 @@ extension Engine {
     mutating func forget(at now: Moment) {
         let error = PresenceError.signedOut
         link.forget()
+        let sent = Set(calls.ids.filter { me.choice.wasSent(for: $0) || me.profile.wasSent(for: $0) })
         fail(me.forget(), error)
         for id in calls.ids {
             var error = error
-            error.outcomeUnknown = calls.isRepeating(id)
+            error.outcomeUnknown = calls.isRepeating(id) || sent.contains(id)
             answer(id, .failure(error))
         }
         awaitsOwner = false

@@ -58,8 +58,11 @@ extension Engine {
     /// Sends what waited for a rate limit, or for the replies to earlier requests.
     mutating func advance(at now: Moment) {
         send(me.sendChoice(at: now.uptime))
-        // Stored changes are older than waiting calls.
-        if !requests.occupies(.profile, calls.isWaiting) { send(me.sendKept(at: now.uptime)) }
+        if requests.occupies(.profile, calls.isWaiting) {
+            me.profile.endPause(at: now.uptime)
+        } else if !calls.isDeferred(.profile, before: me.profile.newest) {
+            send(me.sendKept(at: now.uptime))
+        }
         for (id, call) in calls.takeDeferred() { perform(id, call) }
     }
 
@@ -85,6 +88,7 @@ extension Engine {
     mutating func stored(_ write: String, _ error: PresenceError?) {
         if let error { emit(.log(.error, error.message)) }
         for (call, result) in me.stored(write, error) { answer(call, result) }
+        answerSaved()
     }
 
     /// Writes were removed from the storage, or could not be removed.

@@ -125,7 +125,7 @@ import Testing
         let loop = bench.open(.me)
         bench.signOut()
         bench.handle(.recalled("ana", [QueuedWrite(Self.name, id: "1", owner: "ana", at: bench.now.wall)]))
-        #expect(bench.engine.me.id == nil && bench.engine.me.profile.waiting == nil)
+        #expect(bench.engine.me.id == nil && bench.engine.me.keptChanges.waiting == nil)
         bench.close(loop)
         bench = Bench()
         bench.switchUser()

@@ -243,7 +243,7 @@ extension Moment {
 extension QueuedWrite {
     /// A stored profile change.
     init(_ changes: PresenceProtocol.ProfileChanges, id: String, owner: UserID?, at date: Date) {
-        let body = KeptProfile(changes: changes).encoded(at: Moment(uptime: .zero, wall: date))
+        let body = KeptProfile(changes: changes, number: 0).encoded(at: Moment(uptime: .zero, wall: date))
         self.init(id: id, owner: owner?.string, lane: "profile", kind: "profile", body: body, queuedAt: date)
     }
 

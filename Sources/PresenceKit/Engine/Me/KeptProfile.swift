@@ -3,9 +3,19 @@ import PresenceProtocol
 
 /// Changes of the user's own profile: the newest value of each member.
 struct KeptProfile: Sendable, Equatable {
-    var changes: Wire.ProfileChanges
-    /// Later changes have larger numbers, an earlier process's have 0.
-    var number: UInt64 = 0
+    private(set) var changes: Wire.ProfileChanges
+    /// For each member the number of the call that set it. Those of an earlier process are missing, and count as 0.
+    private var numbers: [Member: UInt64] = [:]
+
+    init(changes: Wire.ProfileChanges, number: UInt64) {
+        self.changes = changes
+        for member in Self.members.values where changes[keyPath: member] != .keep { numbers[member] = number }
+    }
+
+    /// The number of the newest call.
+    fileprivate var newest: UInt64 { numbers.values.max() ?? 0 }
+
+    private func number(of member: Member) -> UInt64 { numbers[member] ?? 0 }
 }
 
 extension KeptProfile: LaneBody {
@@ -28,25 +38,30 @@ extension KeptProfile: LaneBody {
         try! JSONEncoder().encode(ProfileChanges(changes))
     }
 
-    mutating func merge(_ later: KeptProfile) {
-        for member in Self.members.values where later.changes[keyPath: member] != .keep {
-            changes[keyPath: member] = later.changes[keyPath: member]
+    mutating func merge(_ other: KeptProfile) {
+        for member in Self.members.values where other.changes[keyPath: member] != .keep {
+            guard changes[keyPath: member] == .keep || other.number(of: member) >= number(of: member) else { continue }
+            changes[keyPath: member] = other.changes[keyPath: member]
+            numbers[member] = other.numbers[member]
         }
-        number = max(number, later.number)
     }
 
     func left(after stored: KeptProfile) -> KeptProfile? {
-        guard stored.number > number else { return self }
         var left = self
-        left.changes.remove(membersOf: stored.changes)
+        for member in Self.members.values
+        where stored.changes[keyPath: member] != .keep && stored.number(of: member) > number(of: member) {
+            left.remove(member)
+        }
         return left.changes.isEmpty ? nil : left
     }
+
+    private mutating func remove(_ member: Member) { (changes[keyPath: member], numbers[member]) = (.keep, nil) }
 
     /// Without a name all members are dropped, because it is unknown which of them the server would accept.
     func left(without field: String?) -> KeptProfile? {
         guard let member = field.flatMap({ Self.members[$0] }), changes[keyPath: member] != .keep else { return nil }
         var left = self
-        left.changes[keyPath: member] = .keep
+        left.remove(member)
         return left.changes.isEmpty ? nil : left
     }
 }
@@ -59,4 +74,9 @@ extension Wire.ProfileChanges {
             self[keyPath: member] = .keep
         }
     }
+}
+
+extension WriteLane<KeptProfile> {
+    /// The number of the newest call whose change is not sent.
+    var newest: UInt64 { next.map(\.body.newest).max() ?? 0 }
 }

@@ -18,7 +18,7 @@ struct OwnUser: Sendable {
     private(set) var statusStamp: UInt64 = 0 { didSet { stamp += 1 } }
     /// Increases with every change of ``keptChanges``.
     private(set) var keptStamp: UInt64 = 1
-    private var shownKept: (waiting: KeptProfile?, refusal: PresenceError?)
+    private var shownKept: (waiting: Wire.ProfileChanges?, refusal: PresenceError?)
     /// The user of this client according to the token or the server; queued writes belong to them.
     private(set) var account: UserID?
     /// The owner that this process has set in the storage.
@@ -181,11 +181,11 @@ struct OwnUser: Sendable {
     /// Pending profile changes and the last rejection.
     var keptChanges: ProfileChanges.Pending {
         ProfileChanges.Pending(
-            waiting: profile.waiting.map { ProfileChanges($0.changes) }, refusal: profile.refusal)
+            waiting: profile.waiting(of: writer).map { ProfileChanges($0.changes) }, refusal: profile.refusal)
     }
 
     mutating func checkKept() {
-        let kept = (waiting: profile.waiting, refusal: profile.refusal)
+        let kept = (waiting: profile.waiting(of: writer)?.changes, refusal: profile.refusal)
         guard kept != shownKept else { return }
         shownKept = kept
         keptStamp += 1

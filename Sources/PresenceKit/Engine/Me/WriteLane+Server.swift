@@ -14,15 +14,19 @@ extension WriteLane {
 
     /// The changes to send now.
     mutating func take(at uptime: Duration) -> Sending? {
-        if let retryAt, retryAt > uptime { return nil }
-        retryAt = nil
-        guard sent.isEmpty || !Body.waitsForStorage else { return nil }
-        let ready = next.prefix { part in !Body.waitsForStorage || part.ids.contains { storing[$0] == nil } }
-        let parts = ready.filter { !$0.isRecalled }
+        endPause(at: uptime)
+        guard retryAt == nil, sent.isEmpty || !Body.waitsForStorage else { return nil }
+        let ready = next.prefix { !Body.waitsForStorage || $0.isUnstorable || isStored($0) }
+        let parts = ready.filter { !isForeign($0) }
         guard var whole = parts.first else { return nil }
         for part in parts.dropFirst() { whole.merge(part) }
-        next = ready.filter(\.isRecalled) + next[ready.endIndex...]
+        next = ready.filter(isForeign) + next[ready.endIndex...]
         return send(whole)
+    }
+
+    /// The time of the next attempt may have come.
+    mutating func endPause(at uptime: Duration) {
+        if let retryAt, retryAt <= uptime { self.retryAt = nil }
     }
 
     /// The server has stored a change; its calls end once the storage has no older one.
@@ -30,15 +34,11 @@ extension WriteLane {
     mutating func acknowledge(_ ticket: Ticket) -> Body? {
         guard let part = sent.removeValue(forKey: ticket) else { return nil }
         saved += part.calls.map { ($0, .done) }
-        finish(part.ids, part.body)
+        let others = Set((next + sent.values).flatMap(\.ids))
+        let ids = Set(part.ids).subtracting(others)
+        if !ids.isEmpty { finished.append((ids, part.body)) }
         supersede(part.body)
         return part.body
-    }
-
-    private mutating func finish(_ ids: [String], _ body: Body?) {
-        guard !ids.isEmpty else { return }
-        removing.append((ids, body))
-        remove(ids)
     }
 
     /// The server rejected a change. The members that it may accept are sent again. Returns the change if there are
@@ -46,10 +46,7 @@ extension WriteLane {
     mutating func refuse(_ ticket: Ticket, _ error: PresenceError) -> Part? {
         guard var part = sent.removeValue(forKey: ticket) else { return nil }
         if part.isPromised { refusal = error }
-        guard let rest = part.body.left(without: error.field) else {
-            finish(part.ids, nil)
-            return part
-        }
+        guard let rest = part.body.left(without: error.field) else { return part }
         part.body = rest
         next.insert(part, at: 0)
         return nil
@@ -78,9 +75,9 @@ extension WriteLane {
     /// There will be no connection. Promised changes wait until the app connects again; all others are dropped. Returns
     /// the parts whose calls must be answered now.
     mutating func close() -> [Part] {
-        var parts = next.filter { !$0.isRecalled }
+        var parts = next.filter { !isForeign($0) }
         guard parts.contains(where: \.isPromised) else {
-            next.removeAll { !$0.isRecalled }
+            next = next.filter(isForeign)
             return parts
         }
         for index in parts.indices { parts[index].wasSent = true }
@@ -98,26 +95,28 @@ extension WriteLane {
 
     // MARK: Changes outside the lane
 
-    /// The server has stored a change, so older ones must not overwrite it.
+    /// The server has stored a change, so older ones must not overwrite it. Their rest is stored again.
     mutating func supersede(_ stored: Body, as id: String = UUID().uuidString) {
-        let parts = next.filter { !$0.isRecalled }
-        let left = parts.map { $0.body.left(after: stored) }
-        guard left != parts.map({ Optional($0.body) }) else { return }
-        let ids = parts.flatMap(\.ids)
-        next.removeAll { !$0.isRecalled }
-        for (var part, body) in zip(parts, left) {
-            guard let body else {
+        for index in writes.indices where writes[index].body.left(after: stored) != writes[index].body {
+            writes[index].isOutdated = true
+        }
+        var (kept, mustBeStored): ([Part], Bool) = ([], false)
+        for var part in next {
+            guard !isForeign(part) else {
+                kept.append(part)
+                continue
+            }
+            guard let rest = part.body.left(after: stored) else {
                 saved += part.calls.map { ($0, .done) }
                 continue
             }
-            (part.body, part.ids) = (body, [])
-            next.append(part)
+            if rest != part.body { (part.body, part.changes) = (rest, [newChange()]) }
+            mustBeStored = mustBeStored || isOutdated(part)
+            kept.append(part)
         }
-        guard let first = next.firstIndex(where: { !$0.isRecalled }), !ids.isEmpty else { return finish(ids, nil) }
-        // They stay in the storage until the rest is stored again.
-        removing.append((ids, nil))
-        next[first].ids = ids
-        collapse(id, parts.compactMap(\.owner).last)
+        next = kept
+        // Their older writes stay until then.
+        if mustBeStored { collapse(id, next.compactMap(\.owner).last) }
     }
 
     /// The server has stored a change that bypassed the lane. Its call ends once the storage has no older change. If the
@@ -126,7 +125,7 @@ extension WriteLane {
 
     /// The calls that can end.
     mutating func takeSaved() -> [(call: CallID, reply: Reply)] {
-        guard removing.isEmpty else { return [] }
+        guard !saved.isEmpty, !hasOldWrites else { return [] }
         defer { saved = [] }
         return saved
     }

@@ -14,8 +14,8 @@ protocol LaneBody: Equatable, Sendable {
     /// Reads the content of a write; `nil` if a later version has made it, for which it stays in the storage.
     init?(stored: Data, at now: Moment)
     func encoded(at now: Moment) -> Data
-    /// Puts a later change on top.
-    mutating func merge(_ later: Self)
+    /// Adds another change. A member gets the value of the later call, or the other one's if both are as late.
+    mutating func merge(_ other: Self)
     /// The rest that must be sent once the server has stored another change; `nil` if there is none.
     func left(after stored: Self) -> Self?
     /// The rest that the server may accept without the member that it rejected; `nil` if there is none.
@@ -26,20 +26,24 @@ protocol LaneBody: Equatable, Sendable {
 /// member the newest one counts.
 ///
 /// A change that is reported as queued is also a ``QueuedWrite``, so that it survives the process. A write contains all
-/// unsent changes at the time it was made, and replaces the older writes once it is stored. So there is one write for all
-/// unsent changes. Changes in flight have their own writes, which are removed on the reply. If the connection breaks
-/// before it, they are sent again, which is safe, because their values are complete.
+/// unsent changes at the time it was made, and replaces the older writes once it is stored. Changes in flight keep theirs
+/// until the reply. If the connection breaks before it, they are sent again, which is safe, because their values are
+/// complete. A write is removed once no part needs it.
 struct WriteLane<Body: LaneBody>: Sendable {
     struct Part: Sendable {
         var body: Body
-        /// The writes in the storage that contain it, oldest first.
+        /// The changes that it consists of. The rest of a change, without a member, is another change.
+        var changes: Set<Int> = []
+        /// The writes that contain it, also in an older form; oldest first.
         var ids: [String] = []
         /// The user who made the change, if known at the time.
         var owner: UserID?
-        /// Whether an earlier process left it, and its user is not known to be this one.
+        /// Whether an earlier process left it.
         var isRecalled = false
         /// Whether a call has returned, or will return, that it is queued.
         var isPromised = false
+        /// Whether it could not be stored again, so that the storage has it in an older form only.
+        var isUnstorable = false
         /// The calls that wait for the server.
         var calls: [CallID] = []
         /// Whether some of it was sent on a connection that broke before the reply.
@@ -47,8 +51,10 @@ struct WriteLane<Body: LaneBody>: Sendable {
 
         mutating func merge(_ later: Part) {
             body.merge(later.body)
+            changes.formUnion(later.changes)
             (ids, calls, owner) = (ids + later.ids, calls + later.calls, later.owner ?? owner)
             (isPromised, wasSent) = (isPromised || later.isPromised, wasSent || later.wasSent)
+            (isRecalled, isUnstorable) = (isRecalled && later.isRecalled, isUnstorable || later.isUnstorable)
         }
     }
 
@@ -57,37 +63,35 @@ struct WriteLane<Body: LaneBody>: Sendable {
     /// A change to be sent.
     typealias Sending = (ticket: Ticket, body: Body)
 
-    enum Operation: Sendable {
-        case store(String, Body, UserID?)
-        case remove([String])
-    }
-
     /// The parts that are not sent, oldest first.
     var next: [Part] = []
     var sent: [Ticket: Part] = [:]
     var lastTicket: Ticket = 0
-    /// Writes that were acknowledged, rejected or replaced, but are still in the storage, from which the next process
-    /// would send them again; with what the app still sees as pending.
-    var removing: [(ids: [String], body: Body?)] = []
-    /// The writes that are not stored yet: the calls that wait for each, and the older writes that it replaces.
-    var storing: [String: (calls: [CallID], replaced: [String])] = [:]
-    var operations: [Operation] = []
-    /// Calls whose change the server has stored; they end once `removing` is empty.
+    private var lastChange = 0
+    /// Those in the storage, or on the way into or out of it; oldest first.
+    var writes: [Write] = []
+    /// Accepted changes that the app still sees as pending, because these writes are still in the storage.
+    var finished: [(ids: Set<String>, body: Body)] = []
+    /// Calls whose change the server has stored; they end once the storage has no older one.
     var saved: [(call: CallID, reply: Reply)] = []
     /// After a temporary error, the uptime of the next attempt.
     var retryAt: Duration?
     /// Why a promised change was rejected; kept until the next change.
     var refusal: PresenceError?
+    /// The token's user, to whom changes of an earlier process are sent before the server has confirmed the user.
+    private var identified: UserID?
 
     // MARK: Contents
 
-    /// All changes that are not acknowledged, or still in the storage.
-    var waiting: Body? {
-        Self.merged(removing.compactMap(\.body) + sent.sorted { $0.key < $1.key }.map(\.value.body) + next.map(\.body))
+    /// All changes of a user that are not acknowledged, or still in the storage.
+    func waiting(of user: UserID?) -> Body? {
+        let unsent = next.filter { !$0.isRecalled || $0.owner == user }
+        return Self.merged(
+            finished.map(\.body) + sent.sorted { $0.key < $1.key }.map(\.value.body) + unsent.map(\.body))
     }
 
     /// Whether a new change must wait behind older ones.
-    var isBusy: Bool { !sent.isEmpty || !next.isEmpty || !removing.isEmpty }
+    var isBusy: Bool { !sent.isEmpty || !next.isEmpty || hasOldWrites }
 
     /// The user's queued change that the server has neither accepted nor rejected.
     func promised(to user: UserID?) -> Body? {
@@ -100,8 +104,16 @@ struct WriteLane<Body: LaneBody>: Sendable {
 
     /// Whether the change of a call may have been made, or may still be.
     func mayBeDone(for call: CallID) -> Bool {
-        (next + sent.values).contains { $0.calls.contains(call) } || saved.contains { $0.call == call }
-            || storing.values.contains { $0.calls.contains(call) }
+        wasSent(for: call) || next.contains { $0.calls.contains(call) } || writes.contains { $0.calls.contains(call) }
+    }
+
+    /// Whether the change of a call may have been made.
+    func wasSent(for call: CallID) -> Bool {
+        let ids = writes.filter { $0.calls.contains(call) }.map(\.id)
+        return saved.contains { $0.call == call }
+            || (next.filter(\.wasSent) + sent.values).contains { part in
+                part.calls.contains(call) || part.ids.contains(where: ids.contains)
+            }
     }
 
     static func merged(_ bodies: [Body]) -> Body? {
@@ -113,8 +125,15 @@ struct WriteLane<Body: LaneBody>: Sendable {
     /// The app makes a new change, so an earlier rejection no longer matters.
     mutating func forgetRefusal() { refusal = nil }
 
+    mutating func newChange() -> Int {
+        lastChange += 1
+        return lastChange
+    }
+
     /// Keeps a change in memory until it is sent.
-    mutating func choose(_ body: Body, for call: CallID) { next.append(Part(body: body, calls: [call])) }
+    mutating func choose(_ body: Body, for call: CallID) {
+        next.append(Part(body: body, changes: [newChange()], calls: [call]))
+    }
 
     /// There is no connection to wait for: what calls wait for is stored, and they end then.
     mutating func release(as id: String = UUID().uuidString, owner: UserID?) {
@@ -123,38 +142,39 @@ struct WriteLane<Body: LaneBody>: Sendable {
 
     /// Stores a change; its call ends then.
     mutating func append(_ body: Body, for call: CallID, as id: String = UUID().uuidString, owner: UserID?) {
+        next.append(Part(body: body, changes: [newChange()], ids: [id], owner: owner, isPromised: true))
         // An earlier process's changes stay separate until the server has confirmed the user.
-        let older = next.filter { $0.owner == owner && !$0.isRecalled }
-        next.append(Part(body: body, ids: [id], owner: owner, isPromised: true))
-        store(id, Self.merged(older.map(\.body) + [body])!, owner, for: [call], replacing: older.flatMap(\.ids))
+        store(id, next.filter { $0.owner == owner && !isForeign($0) }, owner, for: [call])
         refusal = nil
     }
 
     /// Takes over the changes of an earlier process, which are older than all of this process. Those without an owner are
     /// removed, because their user is unknown.
-    mutating func recall(_ writes: [QueuedWrite], at now: Moment) {
-        let parts = writes.filter { $0.kind == Body.kind }.compactMap { write in
+    mutating func recall(_ found: [QueuedWrite], at now: Moment) {
+        let parts = found.filter { $0.kind == Body.kind }.compactMap { write in
             Body(stored: write.body, at: now).map {
                 Part(
-                    body: $0, ids: [write.id], owner: write.owner.flatMap(UserID.init), isRecalled: true,
-                    isPromised: true)
+                    body: $0, changes: [newChange()], ids: [write.id], owner: write.owner.flatMap(UserID.init),
+                    isRecalled: true, isPromised: true)
             }
         }
+        writes =
+            parts.map { Write(id: $0.ids[0], body: $0.body, owner: $0.owner, changes: $0.changes, state: .stored) }
+            + writes
         next = parts.filter { $0.owner != nil } + next
-        remove(parts.filter { $0.owner == nil }.flatMap(\.ids))
     }
 
     /// The token names the user: what an earlier process promised them can be sent.
-    mutating func identify(as user: UserID) {
-        for index in next.indices where next[index].owner == user { next[index].isRecalled = false }
-    }
+    mutating func identify(as user: UserID) { identified = user }
+
+    /// Whether an earlier process left it, for a user who is not known to be this one.
+    func isForeign(_ part: Part) -> Bool { part.isRecalled && part.owner != identified }
 
     /// The server has confirmed the user. Changes of other users, left by an earlier process, are dropped; those of this
     /// process belong to the user, and are stored under the user's name.
     ///
     /// - Parameter stored: a change of this process that the server has already stored.
     mutating func adopt(_ user: UserID, after stored: Body? = nil, as id: String = UUID().uuidString) {
-        remove(next.filter { $0.isRecalled && $0.owner != user }.flatMap(\.ids))
         next.removeAll { $0.isRecalled && $0.owner != user }
         let isUnnamed = next.contains { !$0.ids.isEmpty && $0.owner != user }
         for index in next.indices { (next[index].isRecalled, next[index].owner) = (false, user) }
@@ -164,12 +184,12 @@ struct WriteLane<Body: LaneBody>: Sendable {
 
     /// Merges all unsent changes into one, stored as the write `id`.
     mutating func collapse(_ id: String, _ owner: UserID?) {
-        let parts = next.filter { !$0.isRecalled }
+        let parts = next.filter { !isForeign($0) }
         guard var whole = parts.first else { return }
         for part in parts.dropFirst() { whole.merge(part) }
-        store(id, whole.body, owner, for: whole.calls, replacing: whole.ids)
+        store(id, [whole], owner, for: whole.calls)
         (whole.owner, whole.isPromised, whole.calls) = (owner, true, [])
         whole.ids.append(id)
-        next = next.filter(\.isRecalled) + [whole]
+        next = next.filter(isForeign) + [whole]
     }
 }

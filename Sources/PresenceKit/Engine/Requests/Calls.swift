@@ -53,6 +53,11 @@ struct Calls: Sendable {
         deferred.contains { $0.call.lane == lane } || repeats.values.contains { $0.message.request?.lane == lane }
     }
 
+    /// Whether a call of this lane that is older than the one with this number waits to be sent.
+    func isDeferred(_ lane: Lane, before number: UInt64) -> Bool {
+        deferred.contains { $0.call.lane == lane && $0.id.number < number }
+    }
+
     mutating func wait(_ id: CallID, _ call: Call) {
         deferred.append((id, call))
     }

@@ -70,7 +70,7 @@ extension WriteLane.Part where Body == PendingStatus {
         bench.disconnect()
         let call = bench.call(.updateProfile(ProfileChanges(), .queue))
         #expect(bench.isQueued(call) && bench.writes.isEmpty)
-        #expect(bench.engine.me.profile.waiting == nil)
+        #expect(bench.engine.me.keptChanges.waiting == nil)
     }
 
     @Test mutating func `changes wait for the reply to the one in flight`() {
@@ -233,7 +233,7 @@ private struct ProfileQueue {
     private var lastNumber: UInt64 = 0
     private let now = Moment(uptime: .zero, wall: Date(timeIntervalSince1970: 0))
 
-    var waiting: ProfileChanges? { lane.waiting?.changes }
+    var waiting: ProfileChanges? { lane.waiting(of: "ana")?.changes }
     var refusal: PresenceError? { lane.refusal }
     var retryAt: Duration? { lane.retryAt }
 
