@@ -6,6 +6,8 @@ import Redis
 import WebSockets
 
 /// Guests: accounts without address and password. `POST /v1/accounts` with `guest`, `POST /v1/me/upgrade`.
+///
+/// A guest becomes an account as an address is changed: `EmailChange` claims the address, and `switch-email.lua` stores it.
 extension Accounts {
     private static let guestName = "Guest"
 

@@ -15,7 +15,7 @@ protocol PushSender {
     var isOneService: Bool { get }
 
     /// APNs' 410 and FCM's UNREGISTERED remove the device. APNs' 400, 404, 405 and 413, and FCM's 400 and
-    /// SENDER_ID_MISMATCH are refusals, which are not tried again. Every other failure is (`RetrySchedule`).
+    /// SENDER_ID_MISMATCH are refusals, which are not tried again. Every other failure is (``PushService``).
     ///
     /// - Parameters:
     ///   - id: of the push, the same at each try.
