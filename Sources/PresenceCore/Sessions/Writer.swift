@@ -35,17 +35,29 @@ package struct Writer {
     /// The last keys of a script in the user's own partition. A ban ends all sessions, so only a call over HTTP has to
     /// look for one besides its grant (`h`).
     package var keys: [String] {
-        guard let grant else { return [key] + ending(with: "t:\(issuedAt)") }
+        guard let grant else { return keys([key], ":writer:t:", String(issuedAt)) }
         return session == nil
-            ? [home.user(user), key] + ending(with: "h:" + grant.string) : [key] + ending(with: "g:" + grant.string)
+            ? keys([home.user(user), key], ":writer:h:", grant.string) : keys([key], ":writer:g:", grant.string)
     }
 
     /// The same keys, but for a script that reads the user's record anyway and compares the time of revocation there.
-    var keysBesideRecord: [String] { grant == nil ? ending(with: "u:\(issuedAt)") : keys }
+    var keysBesideRecord: [String] { grant == nil ? keys([], ":writer:u:", String(issuedAt)) : keys }
 
-    private func ending(with word: String) -> [String] {
-        guard let session else { return [home.name + ":writer:" + word] }
-        return [home.sessions(user), home.name + ":writer:" + word + " " + session]
+    /// - Parameter first: The keys before those of the session and of the token.
+    private func keys(_ first: [String], _ kind: String, _ word: String) -> [String] {
+        var keys = first
+        keys.reserveCapacity(4)
+        var last = home.name
+        last.reserveCapacity(home.name.utf8.count + kind.utf8.count + word.utf8.count + 32)
+        last += kind
+        last += word
+        if let session {
+            keys.append(home.sessions(user))
+            last += " "
+            last += session
+        }
+        keys.append(last)
+        return keys
     }
 
     /// Revoking the tokens removes all grants, so an existing grant is valid.

@@ -4,7 +4,8 @@ import Redis
 /// A Lua script. Scripts make all decisions about shared state. Each file begins with its keys, arguments and replies.
 ///
 /// A script belongs to one feature, whose plan lists it; those of the core are here.
-package struct Script: Sendable {
+/// One object for each script, so that passing it on costs one count of references.
+package final class Script: Sendable {
     package let name: String
     /// Whether its reply confirms to a client that a change is stored.
     package let isAcknowledged: Bool
@@ -13,6 +14,8 @@ package struct Script: Sendable {
     package let redis: RedisScript
     /// `nil` for a script whose keys and arguments are given by position.
     package let header: ScriptHeader?
+    /// ``ScriptHeader/isFenced``; `false` without a header.
+    let isFenced: Bool
 
     /// - Parameters:
     ///   - name: Unique among all scripts; for logs.
@@ -33,7 +36,9 @@ package struct Script: Sendable {
         let mark = "-- flags: "
         var flags = head.first { $0.hasPrefix(mark) }?.dropFirst(mark.count)
         if let allowsFullMemory { flags = allowsFullMemory ? "allow-oom" : nil }
-        header = ScriptHeader(body)
+        let header = ScriptHeader(body)
+        self.header = header
+        isFenced = header?.isFenced == true
         source =
             (flags.map { "#!lua flags=\($0)\n" } ?? "#!lua\n")
             + library.completing(body, after: header?.prelude ?? "")
@@ -41,7 +46,7 @@ package struct Script: Sendable {
     }
 
     /// The same, with embedded files (`CAssets`).
-    package init(
+    package convenience init(
         _ name: String, _ file: asset, library: ScriptLibrary = .common, isAcknowledged: Bool = false,
         allowsFullMemory: Bool? = nil
     ) {

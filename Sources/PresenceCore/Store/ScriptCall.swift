@@ -24,8 +24,8 @@ package struct ScriptCall {
         _ arguments: KeyValuePairs<StaticString, any ScriptArgument> = [:], each: [any ScriptArgument] = [],
         eachKey: [String] = [], by writer: Writer? = nil, readsUser: Bool = false
     ) {
-        guard let header = script.header else { preconditionFailure("the script \(script) has no header") }
         #if DEBUG
+            guard let header = script.header else { preconditionFailure("the script \(script) has no header") }
             header.keys.check(keys.map(\.key), eachKey.count, "keys", of: script)
             header.arguments.check(arguments.map(\.key), each.count, "arguments", of: script)
         #endif
@@ -33,7 +33,10 @@ package struct ScriptCall {
         session = writer?.session
         var words: [String] = []
         words.reserveCapacity(keys.count + eachKey.count + 5)
-        if let partition, header.isFenced { words += [partition.shards, partition.floor] }
+        if let partition, script.isFenced {
+            words.append(partition.shards)
+            words.append(partition.floor)
+        }
         for (_, key) in keys { words.append(key) }
         words += eachKey
         if let writer { words += readsUser ? writer.keysBesideRecord : writer.keys }
@@ -41,7 +44,10 @@ package struct ScriptCall {
         words = []
         words.reserveCapacity(arguments.count + each.count + 2)
         // The incarnation is that of the calling shard (`arguments(of:)`).
-        if let partition, header.isFenced { words += [partition.events, ""] }
+        if let partition, script.isFenced {
+            words.append(partition.events)
+            words.append("")
+        }
         for (_, argument) in arguments { words.append(argument.scriptText) }
         for argument in each { words.append(argument.scriptText) }
         self.arguments = words
@@ -49,7 +55,7 @@ package struct ScriptCall {
 
     /// The arguments for a shard with this incarnation.
     package func arguments(of incarnation: String) -> [String] {
-        guard script.header?.isFenced == true else { return arguments }
+        guard script.isFenced else { return arguments }
         var arguments = arguments
         arguments[1] = incarnation
         return arguments
