@@ -58,11 +58,9 @@ extension Engine {
     /// Sends what waited for a rate limit, or for the replies to earlier requests.
     mutating func advance(at now: Moment) {
         send(me.sendChoice(at: now.uptime))
-        if requests.occupies(.profile, calls.isWaiting) {
-            me.profile.endPause(at: now.uptime)
-        } else if !calls.isDeferred(.profile, before: me.profile.newest) {
-            send(me.sendKept(at: now.uptime))
-        }
+        me.profile.endPause(at: now.uptime)
+        let isPreceded = calls.hasCall(in: .profile, before: me.profile.newest)
+        if !isPreceded, !requests.occupies(.profile, calls.isWaiting) { send(me.sendKept(at: now.uptime)) }
         for (id, call) in calls.takeDeferred() { perform(id, call) }
     }
 

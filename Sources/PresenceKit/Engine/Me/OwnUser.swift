@@ -153,7 +153,14 @@ struct OwnUser: Sendable {
         let isDue = removeAgainAt.map { $0 <= now.uptime } ?? false
         guard !unremoved.isEmpty, isDue || !directives.isEmpty else { return directives }
         defer { (unremoved, removeAgainAt) = ([], nil) }
-        return directives + [.removeWrites(unremoved)]
+        // In one operation: if an older write stayed and a newer one did not, the next process would send the older one.
+        var ids = unremoved
+        directives.removeAll { directive in
+            guard case .removeWrites(let others) = directive else { return false }
+            ids += others
+            return true
+        }
+        return directives + [.removeWrites(ids)]
     }
 
     /// A write was stored, or could not be stored; returns the results of the calls that waited for it.

@@ -35,7 +35,7 @@ extension WriteLane {
         guard let part = sent.removeValue(forKey: ticket) else { return nil }
         saved += part.calls.map { ($0, .done) }
         let others = Set((next + sent.values).flatMap(\.ids))
-        let ids = Set(part.ids).subtracting(others)
+        let ids = Set(part.ids).intersection(writes.map(\.id)).subtracting(others)
         if !ids.isEmpty { finished.append((ids, part.body)) }
         supersede(part.body)
         return part.body
@@ -110,8 +110,9 @@ extension WriteLane {
                 saved += part.calls.map { ($0, .done) }
                 continue
             }
-            if rest != part.body { (part.body, part.changes) = (rest, [newChange()]) }
-            mustBeStored = mustBeStored || isOutdated(part)
+            let isSame = rest == part.body
+            if !isSame { (part.body, part.changes) = (rest, [newChange()]) }
+            mustBeStored = mustBeStored || !part.ids.isEmpty && (!isSame || isOutdated(part))
             kept.append(part)
         }
         next = kept

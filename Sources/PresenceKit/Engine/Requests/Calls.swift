@@ -53,9 +53,10 @@ struct Calls: Sendable {
         deferred.contains { $0.call.lane == lane } || repeats.values.contains { $0.message.request?.lane == lane }
     }
 
-    /// Whether a call of this lane that is older than the one with this number waits to be sent.
-    func isDeferred(_ lane: Lane, before number: UInt64) -> Bool {
+    /// Whether a call of this lane that is older than the one with this number waits to be sent or repeated.
+    func hasCall(in lane: Lane, before number: UInt64) -> Bool {
         deferred.contains { $0.call.lane == lane && $0.id.number < number }
+            || repeats.contains { $0.value.message.request?.lane == lane && $0.key.number < number }
     }
 
     mutating func wait(_ id: CallID, _ call: Call) {

@@ -185,4 +185,36 @@ import Testing
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("C")))])
     }
+
+    @Test mutating func `a pause that ends behind a call that waits does not keep the client busy`() {
+        postponed(ProfileChanges(displayName: .set("A")), for: 1_000)
+        bench.storageAnswers = true
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("X")), .fail))
+        bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 5_000))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Y")), .fail))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("B")), .queue))
+        bench.now.uptime += .seconds(2)
+        bench.handle(.tick)
+        #expect(bench.bodies == [], "the older calls come first")
+        #expect(bench.engine.nextDeadline.map { $0 > bench.now.uptime } ?? true)
+    }
+
+    @Test mutating func `what is left of a change whose own write failed is stored again`() {
+        bench.connect()
+        bench.end(.lost(""))
+        bench.storageAnswers = false
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("A"), locale: .set("de")), .queue))
+        let first = operations()
+        bench.comeBack()
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("X")), .fail))
+        let request = bench.lastID
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("B")), .queue))
+        let second = operations()
+        bench.storageFault = PresenceError(.storageFailed, "no space")
+        bench.do(first)
+        bench.storageFault = nil
+        bench.receive(.profileUpdated(id: request, Self.stored))
+        bench.do(second + operations())
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("B"), locale: .set("de")))])
+    }
 }
