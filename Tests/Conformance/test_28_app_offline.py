@@ -4,7 +4,7 @@ lose."""
 from support.app import BUBBLES, STATUS, accounts, answer, direct, enter, fill, friends, press, settings, shot, shows, sign_out, stored, title, write  # noqa: F401 (a fixture)
 from support.line import Line
 from support.patience import eventually
-from support.talks import say
+from support.talks import info, say
 
 
 DRAFTS = "Object.keys(localStorage).filter((key) => key.startsWith('presence.draft'))"
@@ -76,6 +76,26 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
         await sign_out(page)
         await title(page, "Sign in")
         await page.until(f"{DRAFTS}.length === 0")
+
+
+async def test_a_message_that_came_before_ones_own_waiting_text_counts_as_read(chromium, accounts):
+    (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
+    async with Line(accounts.server) as line, chromium:
+        page = await enter(chromium, line, ana)
+        id = await direct(client, ana)
+        await page.run(f"location.hash = '/talk/{id}'")
+        await title(page, "Bob Ray")
+        line.cut()
+        await shows(page, "No connection.")
+        await write(page, "mine")
+        await say(client, id, "yours")
+        line.mend()
+        await page.until(f"{BUBBLES}.join() === 'yours,mine'")
+
+        async def is_read():
+            return any(each["user"] == ana.user and each.get("read", 0) >= 1 for each in (await info(client, id))["members"])
+
+        await eventually(is_read, "Ana has read it")
 
 
 async def test_a_server_that_is_killed_meanwhile_loses_nothing(chromium, accounts):

@@ -207,16 +207,16 @@ export const logOf = ({ app, conversation, known, read, readEarlier, signal }) =
 
   let timer;
   let told = 0;
-  /** All that was on the page counts as read. */
+  /** All that was on the page counts as read: up to the newest message of another person, which may stand before one's own. */
   const tellRead = () => {
     timer ??= setTimeout(() => {
       timer = undefined;
-      if (signal.aborted || !node.isConnected || !about.unread) return;
+      if (signal.aborted || !node.isConnected || about.read === undefined) return;
       const nodes = shownRows();
       const last = isAtEnd() ? nodes.at(-1) : rowAt(nodes, node.scrollTop + node.clientHeight - NEAR);
       const place = all.findIndex(({ id }) => id === last?.dataset.message);
-      const seq = all.slice(0, place + 1).findLast((message) => message.seq)?.seq;
-      if (!(seq > told) || document.hidden) return;
+      const seq = all.slice(0, place + 1).findLast((message) => message.seq && message.from !== app.client.user)?.seq;
+      if (!(seq > Math.max(told, about.read)) || document.hidden) return;
       told = seq;
       read(seq);
     }, REST);

@@ -8,6 +8,9 @@ import { logOf } from "./log.js";
 import { menuButton, toast } from "./menu.js";
 import { strangerOf } from "./stranger.js";
 
+/** Up to which message a person has read; `undefined` before the conversation is known. */
+const readBy = (conversation, user) => conversation && (conversation.members?.find((member) => member.user === user)?.read ?? 0);
+
 class Talk extends Screen {
   #id = "";
   #page = { messages: [] };
@@ -30,7 +33,7 @@ class Talk extends Screen {
     this.#input = composer.input;
 
     const read = (seq) => {
-      if (!document.hidden && this.#conversation?.unread) messages.read(id, seq).catch(() => {});
+      if (!document.hidden) messages.read(id, seq).catch(() => {});
     };
     let isReading = false;
     const readEarlier = async (before = this.#page.messages[0]?.id) => {
@@ -72,7 +75,7 @@ class Talk extends Screen {
       emptyText.textContent = live ? "Nothing has been said yet. Say hello!" : "What was said here is not known without a connection.";
       log.show(all, {
         isDirect: this.#conversation?.kind === "direct", isOwner: this.#conversation?.owner === client.user, isLive: live,
-        unread: live ? this.#conversation?.unread : undefined, hasEarlier, missingBefore,
+        unread: live ? this.#conversation?.unread : undefined, read: live ? readBy(this.#conversation, client.user) : undefined, hasEarlier, missingBefore,
       });
     };
 
