@@ -217,7 +217,7 @@ run: $(STAMPS)/release
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")#/playground&token=$$console" '' \
 	        'Then, in a browser or in another terminal:' '' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/app|' <<<"$$url")" \
-	        '      in a browser: sign up. Sign up as somebody else in a private window, add them by their id, and talk' \
+	        '      in a browser: sign up. Sign up as somebody else in a private window, open their link, and talk' \
 	        '      (no mail is sent: mails are files in $(DATA_DIR)/outbox)' \
 	        "  $$(sed 's|^ws|http|; s|/v1/ws$$|/console|' <<<"$$url")#token=$$console" \
 	        '      for operators: whether all is well, and why somebody is offline. The link signs in, for an hour' \
