@@ -242,8 +242,8 @@ demo: $(STAMPS)/release
 # (Our own targets only; see Package.swift.)
 TEST_BUILD := $(if $(DEBUG),.build-debug,.build)
 # (With an index: SwiftPM finds the tests in it, and fails without it in a fresh clone.)
-# Debug information would take a tenth of the compile time. jemalloc, which comes with redis-server, saves 7 % of it, and
-# another 9 % with huge pages.
+# Debug information would take a tenth of the compile time. jemalloc, which comes with redis-server, saves 7 % of it;
+# with huge pages, type-checking PresenceCore takes another 9 % less.
 BUILD_TESTS = $(if $(DEBUG),swift build --scratch-path .build-debug,\
     LD_PRELOAD='$(wildcard /usr/lib/*/libjemalloc.so.2)' MALLOC_CONF=thp:always,metadata_thp:always BUILD_OPTIMISED=1 swift build -debug-info-format none) -j $(JOBS)
 
