@@ -135,7 +135,7 @@ public actor PresenceMessenger: ClientLibrary {
             userNumber = user
             await restore()
         case .identified(let user):
-            if let user { belong(to: user) }
+            if let user, user != own { adopt(user) }
             showHistory()
         case .connected(let user): connected(user)
         case .event("message", let data):
@@ -157,7 +157,9 @@ public actor PresenceMessenger: ClientLibrary {
         generation += 1
         isConnected = true
         isOwnConfirmed = true
-        belong(to: user)
+        if user != own { adopt(user) }
+        outbox.removeAll(except: user)
+        keptMarks.removeAll { $0.owner != user }
         showHistory()
         recallMarks()
         for id in talks.keys { talks[id]!.begin() }
@@ -168,15 +170,13 @@ public actor PresenceMessenger: ClientLibrary {
         recallDevice()
     }
 
-    /// The token or the connection names the user.
-    private func belong(to user: String) {
-        outbox.removeAll(except: user)
-        keptMarks.removeAll { $0.owner != user }
-        if own != user { adopt(user) }
-    }
-
+    /// The token or the connection names another user than the storage. The outbox keeps the former one's entries until
+    /// the server has confirmed the user.
     func adopt(_ user: String) {
-        if own != nil { forgetHistory() }
+        if own != nil {
+            forgetHistory()
+            (marks, told) = ([:], [:])
+        }
         own = user
         abandon(.signedOut)
         waitingLoops.publish(outbox.waiting)

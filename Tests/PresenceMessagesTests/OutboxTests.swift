@@ -219,6 +219,30 @@ import Testing
         #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.allSatisfy { $0.owner == "bob" })
     }
 
+    @Test func `a stored message outlasts a launch with another user's token that does not connect`() async throws {
+        let directory = try TemporaryDirectory()
+        let server = InMemoryServer.with()
+        for user in ["ana", "bob"] {
+            let storage = try await Self.reopened(directory)
+            let scene = Scene(server, storage: storage, user: user)
+            server.isThere(user == "ana")
+            scene.client.connect()
+            for await state in scene.client.connectionStates where state.isConnected == (user == "ana") {
+                if state.isConnected { break }
+                if case .reconnecting = state { break }
+            }
+            server.isThere(false)
+            if user == "ana" { try await scene.messages.send("ana's", in: "c1") }
+            _ = try await scene.messages.waiting.until { $0 == (user == "ana" ? 1 : 0) }
+            await scene.client.close()
+        }
+        server.isThere(true)
+        let scene = Scene(server, storage: try await Self.reopened(directory), user: "ana")
+        await scene.connected()
+        _ = try await scene.messages.waiting.until { $0 == 0 }
+        #expect(server.texts(in: "c1") == ["ana's"])
+    }
+
     @Test func `a message is stored although its caller is cancelled, and the caller gets that error`() async throws {
         let scene = Scene()
         await scene.connected()

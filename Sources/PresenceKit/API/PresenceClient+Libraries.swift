@@ -63,7 +63,7 @@ extension PresenceClient {
         try await runner.waitForStorage { [storage = runner.storage] in try await storage.writes.remove(ids) }
     }
 
-    /// Returns the owner of the storage, and its pending writes of these kinds.
+    /// Returns the user, as far as known, and the pending writes of these kinds, also of former users.
     package func keptWrites(ofKinds kinds: Set<String>) async throws -> (owner: String?, writes: [QueuedWrite]) {
         let (owner, writes) = try await runner.keptWrites()
         return (owner, writes.filter { kinds.contains($0.kind) })

@@ -84,6 +84,7 @@ extension Engine {
     /// Drops all data of the user; pending calls fail.
     mutating func forget(at now: Moment) {
         let error = PresenceError.signedOut
+        answerSaved()
         link.forget()
         let sent = Set(calls.ids.filter { me.choice.wasSent(for: $0) || me.profile.wasSent(for: $0) })
         fail(me.forget(), error)

@@ -86,7 +86,6 @@ extension Engine {
     mutating func stored(_ write: String, _ error: PresenceError?) {
         if let error { emit(.log(.error, error.message)) }
         for (call, result) in me.stored(write, error) { answer(call, result) }
-        answerSaved()
     }
 
     /// Writes were removed from the storage, or could not be removed.
@@ -96,9 +95,9 @@ extension Engine {
             return me.keepRemoving(writes, at: now.uptime)
         }
         me.removed(writes)
-        answerSaved()
     }
 
+    /// Ends the calls whose changes the server has stored, once the storage has no older ones.
     mutating func answerSaved() {
         for (call, reply) in me.profile.takeSaved() + me.choice.takeSaved() { answer(call, .success(reply)) }
     }

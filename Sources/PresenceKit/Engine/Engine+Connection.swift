@@ -22,11 +22,11 @@ extension Engine {
         }
     }
 
-    /// The user is known, or waiting longer would delay the first screen. Data of another user is dropped.
+    /// The user is known, or waiting longer would delay the first screen. Another user's data is dropped, except pending
+    /// writes: only the server can confirm that the user changed.
     mutating func identify(at now: Moment) {
         if me.isRecalled, let account = me.account, account != me.id {
             forgetRecalled(at: now)
-            emit(.storeOwner(account.string))
         }
         isIdentified = true
         emit(.tell(.identified(user: me.account?.string)))
@@ -52,17 +52,14 @@ extension Engine {
         let told = toldStatus.flatMap { me.choice.acknowledge($0) }
         if let former = me.id, former != connected.user {
             // The owner of an earlier process's storage does not affect calls made in this process.
-            answerSaved()
             if me.isRecalled { forgetRecalled(at: now) } else { forget(at: now) }
         }
         link.connected(connected, at: now)
         if let status = connected.status { me.hold(status) }
         watchlist.unsettle()
         send(me.begin(as: connected.user, toldOf: toldActivity, told, at: now.uptime))
-        // Waits until it is known which writes an earlier process left, and which of them are still in the storage.
-        answerSaved()
         observeMe(at: now)
-        for (id, call) in calls.takeDeferred() { perform(id, call) }
+        advance(at: now)
         send(calls.takeRepeats(at: now.uptime))
         emit(.tell(.connected(user: connected.user.string)))
     }

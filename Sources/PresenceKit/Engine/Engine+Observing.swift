@@ -41,6 +41,7 @@ extension Engine {
     mutating func recall(_ owner: UserID?, _ writes: [QueuedWrite], at now: Moment) {
         guard awaitsOwner else { return }
         awaitsOwner = false
+        // Another user has signed in.
         if let account = me.account, let owner, owner != account {
             forgetRecalled(at: now)
             return emit(.storeOwner(account.string))
@@ -116,7 +117,7 @@ extension Engine {
         Me(
             user: me.id?.string, status: me.knownStatus(on: link),
             profile: me.id.flatMap { watchlist.people[$0]?.profile(of: $0, on: link) }, visibility: me.audiences,
-            queuedStatus: (me.choice.promised(to: me.id)?.status).map(ChosenStatus.init),
+            queuedStatus: (me.choice.promised(to: me.writer)?.status).map(ChosenStatus.init),
             statusRefusal: me.choice.refusal, problem: link.closingProblem)
     }
 

@@ -75,9 +75,7 @@ extension Engine {
 
     private mutating func accept(_ request: Request?) {
         switch request {
-        case .status(let status):
-            me.choice.acknowledge(status)
-            answerSaved()
+        case .status(let status): me.choice.acknowledge(status)
         case .changeVisibility(_, let call): answer(call, .success(.done))
         default: break
         }
@@ -111,7 +109,6 @@ extension Engine {
             me.profile.supersede(KeptProfile(changes: changes, number: call.number))
             let held = PersonProfile(user: me.id?.string ?? "", .profile(profile), freshness: .live)
             me.profile.hold(call, .profile(.saved(held)))
-            answerSaved()
         case .keptProfile(let changes): me.profile.acknowledge(changes)
         default: break
         }

@@ -111,6 +111,7 @@ struct Engine: Sendable {
         send(watchlist.updateSubscriptions(at: now.uptime, limits: link.isConnected ? link.limits : nil))
         if link.isConnected { send(lookups.ask(at: now.uptime, link.limits)) }
         refuseOversized(at: now)
+        answerSaved()
         emit(me.takeStoring(at: now))
         let uncached = watchlist.takeUncached(at: link.clock.date(at: now))
         if !uncached.isEmpty { emit(.writeCache(uncached)) }
@@ -130,7 +131,7 @@ struct Engine: Sendable {
     private mutating func checkMe() {
         let parts = (
             own: me.stamp, profile: me.id.flatMap { watchlist.people[$0]?.stamp } ?? 0,
-            queued: me.choice.promised(to: me.id)?.status, refusal: me.choice.refusal
+            queued: me.choice.promised(to: me.writer)?.status, refusal: me.choice.refusal
         )
         if parts != myParts {
             myParts = parts

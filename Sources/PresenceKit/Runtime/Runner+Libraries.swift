@@ -44,10 +44,12 @@ extension Runner {
         try await waitForStorage { [storage] in try await storage.writes.append(write) }
     }
 
-    /// The owner of the storage and its pending writes, without those of another user than the account's.
+    /// The user, as far as known, and the pending writes, also those of former users until the server has confirmed the
+    /// user.
     func keptWrites() async throws -> (owner: String?, writes: [QueuedWrite]) {
         await recalled()
-        return try await waitForStorage { [storage] in try await storage.writes.load() }
+        let (owner, writes) = try await waitForStorage { [storage] in try await storage.writes.load() }
+        return (engine.me.writer?.string ?? owner, writes)
     }
 
     /// Stores a library's records, unless they are a former user's. Nothing waits for that.

@@ -113,10 +113,38 @@ import Testing
         let call = bench.call(.updateProfile(own, .queue))
         #expect(bench.isQueued(call))
         reach(as: "eve")
-        #expect(updates == [own], "hers, and nothing of ana's")
-        #expect(bench.writes.map(\.owner) == ["eve"] && bench.owner == "eve")
+        // Without a token the change was promised to the storage's user, whom the app showed.
+        #expect(updates == (hasToken ? [own] : []), "hers, and nothing of ana's")
+        #expect(bench.writes.map(\.owner) == (hasToken ? ["eve"] : []) && bench.owner == "eve")
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 1)))
         #expect(bench.writes.isEmpty)
+    }
+
+    @Test(arguments: ["ana", "eve"], [true, false])
+    mutating func `a promised change stays in the storage until the server has confirmed another user`(
+        user: String, dies: Bool
+    ) {
+        bench.owner = "ana"
+        launch(token: nil)
+        for call in [Call.updateProfile(Self.name, .queue), .setStatus(StatusChange(status: .busy))] {
+            let id = bench.call(call)
+            #expect(bench.isQueued(id))
+        }
+        bench.handle(.reconnect)
+        bench.handle(.token(bench.engine.link.attempt, .success(Self.token(of: "eve"))))
+        #expect(bench.engine.me.id == nil && bench.engine.me.keptChanges.waiting == nil)
+        if dies { launch(token: Self.token(of: user)) } else { bench.end(code: 4001) }
+        bench.handle(.reconnect)
+        if case .fetchingToken = bench.engine.link.phase {
+            bench.handle(.token(bench.engine.link.attempt, .success(Self.token(of: user))))
+        }
+        bench.handle(.opened(bench.engine.link.attempt))
+        guard case .connect(let connect) = bench.bodies.first else { return #expect(Bool(false), "no connect") }
+        #expect(connect.status?.status == (user == "ana" ? .busy : nil))
+        bench.welcome(user: user)
+        #expect(updates == (user == "ana" ? [Self.name] : []))
+        bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 1, displayName: "Ana")))
+        #expect(bench.writes.isEmpty && bench.owner == user)
     }
 
     // MARK: Late replies of the storage

@@ -56,6 +56,7 @@ struct OwnUser: Sendable {
     mutating func identify(as user: UserID?) {
         guard let user else { return }
         account = user
+        profile.identify(as: user)
         choice.identify(as: user)
     }
 
@@ -82,10 +83,9 @@ struct OwnUser: Sendable {
             notedOwner = user
             newOwner = .storeOwner(user.string)
         }
-        var messages = sendChoice(at: uptime)
+        var messages: [Outgoing] = []
         if self.activity != activity { messages.append(Outgoing(.activity(self.activity))) }
-        messages += typing.takeAll(at: uptime).map(Self.repetition)
-        return messages + sendKept(at: uptime)
+        return messages + typing.takeAll(at: uptime).map(Self.repetition)
     }
 
     /// The choices that wait, if they are due.

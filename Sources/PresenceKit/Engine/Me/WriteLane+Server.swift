@@ -9,6 +9,7 @@ extension WriteLane {
     private mutating func send(_ part: Part) -> Sending {
         lastTicket += 1
         sent[lastTicket] = part
+        sent[lastTicket]!.owner = part.owner ?? user
         return (lastTicket, part.body)
     }
 
@@ -34,9 +35,8 @@ extension WriteLane {
     mutating func acknowledge(_ ticket: Ticket) -> Body? {
         guard let part = sent.removeValue(forKey: ticket) else { return nil }
         saved += part.calls.map { ($0, .done) }
-        let others = Set((next + sent.values).flatMap(\.ids))
-        let ids = Set(part.ids).intersection(writes.map(\.id)).subtracting(others)
-        if !ids.isEmpty { finished.append((ids, part.body)) }
+        let ids = Set(part.ids).subtracting(needed)
+        for index in writes.indices where ids.contains(writes[index].id) { writes[index].accepted = part.body }
         supersede(part.body)
         return part.body
     }
@@ -58,9 +58,11 @@ extension WriteLane {
         retryAt = uptime
     }
 
-    /// The change is sent again with the next one.
+    /// The change is sent again with the next one, without what is older than a change that the server has stored.
     mutating func requeue(_ ticket: Ticket) {
-        if let part = sent.removeValue(forKey: ticket) { next.insert(part, at: 0) }
+        guard let part = sent.removeValue(forKey: ticket) else { return }
+        next.insert(part, at: 0)
+        if let accepted { supersede(accepted) }
     }
 
     /// The connection broke. The next one has a fresh rate limit.
@@ -75,13 +77,10 @@ extension WriteLane {
     /// There will be no connection. Promised changes wait until the app connects again; all others are dropped. Returns
     /// the parts whose calls must be answered now.
     mutating func close() -> [Part] {
-        var parts = next.filter { !isForeign($0) }
-        guard parts.contains(where: \.isPromised) else {
-            next = next.filter(isForeign)
-            return parts
-        }
-        for index in parts.indices { parts[index].wasSent = true }
+        var parts = next
+        next = next.filter(\.isPromised)
         for index in next.indices { next[index].calls = [] }
+        for index in parts.indices where parts[index].isPromised { parts[index].wasSent = true }
         return parts
     }
 
@@ -97,6 +96,7 @@ extension WriteLane {
 
     /// The server has stored a change, so older ones must not overwrite it. Their rest is stored again.
     mutating func supersede(_ stored: Body, as id: String = UUID().uuidString) {
+        accepted = Self.merged([accepted, stored].compactMap(\.self))
         for index in writes.indices where writes[index].body.left(after: stored) != writes[index].body {
             writes[index].isOutdated = true
         }
@@ -117,7 +117,7 @@ extension WriteLane {
         }
         next = kept
         // Their older writes stay until then.
-        if mustBeStored { collapse(id, next.compactMap(\.owner).last) }
+        if mustBeStored { collapse(id, user) }
     }
 
     /// The server has stored a change that bypassed the lane. Its call ends once the storage has no older change. If the

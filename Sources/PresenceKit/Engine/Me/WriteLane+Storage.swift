@@ -15,6 +15,8 @@ extension WriteLane {
         var state = State.new
         /// Whether the server has a later change of one of its members.
         var isOutdated = false
+        /// The accepted change that the app still sees as pending, because this write is still in the storage.
+        var accepted: Body?
     }
 
     mutating func store(_ id: String, _ parts: [Part], _ owner: UserID?, for calls: [CallID]) {
@@ -45,7 +47,7 @@ extension WriteLane {
         return unneeded.isEmpty ? directives : directives + [.removeWrites(unneeded)]
     }
 
-    private var needed: Set<String> { Set((next + sent.values).flatMap(\.ids)) }
+    var needed: Set<String> { Set((next + sent.values).flatMap(\.ids)) }
 
     /// Whether the storage has a write from which the next process would make changes that are not wanted any more.
     var hasOldWrites: Bool {
@@ -117,9 +119,5 @@ extension WriteLane {
     }
 
     /// Writes were removed from the storage.
-    mutating func removed(_ ids: [String]) {
-        writes.removeAll { ids.contains($0.id) }
-        for index in finished.indices { finished[index].ids.subtract(ids) }
-        finished.removeAll { $0.ids.isEmpty }
-    }
+    mutating func removed(_ ids: [String]) { writes.removeAll { ids.contains($0.id) } }
 }

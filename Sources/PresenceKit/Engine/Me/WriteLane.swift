@@ -36,10 +36,8 @@ struct WriteLane<Body: LaneBody>: Sendable {
         var changes: Set<Int> = []
         /// The writes that contain it, also in an older form; oldest first.
         var ids: [String] = []
-        /// The user who made the change, if known at the time.
+        /// The user to whom it was promised or sent, if known at the time. It is never sent to another one.
         var owner: UserID?
-        /// Whether an earlier process left it.
-        var isRecalled = false
         /// Whether a call has returned, or will return, that it is queued.
         var isPromised = false
         /// Whether it could not be stored again, so that the storage has it in an older form only.
@@ -54,8 +52,10 @@ struct WriteLane<Body: LaneBody>: Sendable {
             changes.formUnion(later.changes)
             (ids, calls, owner) = (ids + later.ids, calls + later.calls, later.owner ?? owner)
             (isPromised, wasSent) = (isPromised || later.isPromised, wasSent || later.wasSent)
-            (isRecalled, isUnstorable) = (isRecalled && later.isRecalled, isUnstorable || later.isUnstorable)
+            isUnstorable = isUnstorable || later.isUnstorable
         }
+
+        func belongs(to user: UserID?) -> Bool { owner == nil || owner == user }
     }
 
     /// A change in flight.
@@ -70,24 +70,24 @@ struct WriteLane<Body: LaneBody>: Sendable {
     private var lastChange = 0
     /// Those in the storage, or on the way into or out of it; oldest first.
     var writes: [Write] = []
-    /// Accepted changes that the app still sees as pending, because these writes are still in the storage.
-    var finished: [(ids: Set<String>, body: Body)] = []
     /// Calls whose change the server has stored; they end once the storage has no older one.
     var saved: [(call: CallID, reply: Reply)] = []
     /// After a temporary error, the uptime of the next attempt.
     var retryAt: Duration?
     /// Why a promised change was rejected; kept until the next change.
     var refusal: PresenceError?
-    /// The token's user, to whom changes of an earlier process are sent before the server has confirmed the user.
-    private var identified: UserID?
+    /// The user of the newest token, or of the connection.
+    private(set) var user: UserID?
+    /// The changes of this process that the server has stored. Those in flight may be older.
+    var accepted: Body?
 
     // MARK: Contents
 
     /// All changes of a user that are not acknowledged, or still in the storage.
     func waiting(of user: UserID?) -> Body? {
-        let unsent = next.filter { !$0.isRecalled || $0.owner == user }
+        let unsent = next.filter { $0.belongs(to: user) }
         return Self.merged(
-            finished.map(\.body) + sent.sorted { $0.key < $1.key }.map(\.value.body) + unsent.map(\.body))
+            writes.compactMap(\.accepted) + sent.sorted { $0.key < $1.key }.map(\.value.body) + unsent.map(\.body))
     }
 
     /// Whether a new change must wait behind older ones.
@@ -95,7 +95,7 @@ struct WriteLane<Body: LaneBody>: Sendable {
 
     /// The user's queued change that the server has neither accepted nor rejected.
     func promised(to user: UserID?) -> Body? {
-        let unsent = next.filter { !$0.isRecalled || $0.owner == user }
+        let unsent = next.filter { $0.belongs(to: user) }
         let kept = unsent.contains(where: \.isPromised) ? unsent : sent.values.filter(\.isPromised)
         return Self.merged(kept.map(\.body))
     }
@@ -143,8 +143,7 @@ struct WriteLane<Body: LaneBody>: Sendable {
     /// Stores a change; its call ends then.
     mutating func append(_ body: Body, for call: CallID, as id: String = UUID().uuidString, owner: UserID?) {
         next.append(Part(body: body, changes: [newChange()], ids: [id], owner: owner, isPromised: true))
-        // An earlier process's changes stay separate until the server has confirmed the user.
-        store(id, next.filter { $0.owner == owner && !isForeign($0) }, owner, for: [call])
+        store(id, next.filter { $0.owner == owner }, owner, for: [call])
         refusal = nil
     }
 
@@ -155,7 +154,7 @@ struct WriteLane<Body: LaneBody>: Sendable {
             Body(stored: write.body, at: now).map {
                 Part(
                     body: $0, changes: [newChange()], ids: [write.id], owner: write.owner.flatMap(UserID.init),
-                    isRecalled: true, isPromised: true)
+                    isPromised: true)
             }
         }
         writes =
@@ -164,32 +163,34 @@ struct WriteLane<Body: LaneBody>: Sendable {
         next = parts.filter { $0.owner != nil } + next
     }
 
-    /// The token names the user: what an earlier process promised them can be sent.
-    mutating func identify(as user: UserID) { identified = user }
+    /// The token names the user: changes that were promised to them can be sent. Those of others wait, because the next
+    /// token may be theirs again.
+    mutating func identify(as user: UserID) { self.user = user }
 
-    /// Whether an earlier process left it, for a user who is not known to be this one.
-    func isForeign(_ part: Part) -> Bool { part.isRecalled && part.owner != identified }
+    /// Whether it belongs to a user who is not known to be the present one.
+    func isForeign(_ part: Part) -> Bool { !part.belongs(to: user) }
 
-    /// The server has confirmed the user. Changes of other users, left by an earlier process, are dropped; those of this
-    /// process belong to the user, and are stored under the user's name.
+    /// The server has confirmed the user. Changes of other users are dropped; those without an owner belong to the user,
+    /// and are stored under the user's name.
     ///
     /// - Parameter stored: a change of this process that the server has already stored.
     mutating func adopt(_ user: UserID, after stored: Body? = nil, as id: String = UUID().uuidString) {
-        next.removeAll { $0.isRecalled && $0.owner != user }
-        let isUnnamed = next.contains { !$0.ids.isEmpty && $0.owner != user }
-        for index in next.indices { (next[index].isRecalled, next[index].owner) = (false, user) }
+        self.user = user
+        next = next.filter { $0.belongs(to: user) }
+        let isUnnamed = next.contains { !$0.ids.isEmpty && $0.owner == nil }
+        for index in next.indices { next[index].owner = user }
         if isUnnamed { collapse(id, user) }
         if let stored { supersede(stored) }
     }
 
-    /// Merges all unsent changes into one, stored as the write `id`.
+    /// Merges all unsent changes of a user into one, stored as the write `id`.
     mutating func collapse(_ id: String, _ owner: UserID?) {
-        let parts = next.filter { !isForeign($0) }
+        let parts = next.filter { $0.belongs(to: owner) }
         guard var whole = parts.first else { return }
         for part in parts.dropFirst() { whole.merge(part) }
         store(id, [whole], owner, for: whole.calls)
         (whole.owner, whole.isPromised, whole.calls) = (owner, true, [])
         whole.ids.append(id)
-        next = next.filter(isForeign) + [whole]
+        next = next.filter { !$0.belongs(to: owner) } + [whole]
     }
 }

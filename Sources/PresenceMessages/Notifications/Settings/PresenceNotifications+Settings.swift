@@ -75,7 +75,7 @@ extension PresenceNotifications {
             try? await client.removeWrites([entry.id])
             throw PresenceError.signedOut
         }
-        let former = choices.waiting
+        let former = choices.waiting.flatMap { $0.owner == entry.owner ? $0 : nil }
         choices.waiting = entry
         choices.publish()
         if let former { try? await client.removeWrites([former.id]) }
@@ -86,7 +86,7 @@ extension PresenceNotifications {
 
     /// A change of an earlier process; only the newest counts.
     func restoreSettings(_ writes: [QueuedWrite]) async {
-        let changes = writes.compactMap(Kept<NotificationSettings>.init)
+        let changes = writes.compactMap(Kept<NotificationSettings>.init).filter { own == nil || $0.owner == own }
         choices.waiting = changes.last
         // A process that died between two changes has left both.
         if changes.count > 1 { try? await client.removeWrites(changes.dropLast().map(\.id)) }

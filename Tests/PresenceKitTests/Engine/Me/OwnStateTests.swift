@@ -233,6 +233,8 @@ private struct ProfileQueue {
     private var lastNumber: UInt64 = 0
     private let now = Moment(uptime: .zero, wall: Date(timeIntervalSince1970: 0))
 
+    init() { lane.identify(as: "ana") }
+
     var waiting: ProfileChanges? { lane.waiting(of: "ana")?.changes }
     var refusal: PresenceError? { lane.refusal }
     var retryAt: Duration? { lane.retryAt }

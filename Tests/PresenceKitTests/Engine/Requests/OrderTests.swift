@@ -127,6 +127,31 @@ import Testing
         #expect(bench.isDone(first))
     }
 
+    @Test(arguments: [true, false]) mutating func `a status does not replace a newer one that was answered before it`(
+        breaks: Bool
+    ) {
+        let first = bench.call(.setStatus(StatusChange(status: .busy)))
+        let second = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.receive(.ok(id: bench.lastID))
+        #expect(bench.isDone(second))
+        if breaks { bench.end(.lost("")) } else { bench.receive(.refusal(bench.lastID - 1, .rateLimited)) }
+        #expect(bench.isDone(first))
+        if breaks { bench.comeBack() } else { bench.pass(.seconds(5)) }
+        #expect(!bench.bodies.contains(.status(StatusChange(status: .busy))) && bench.writes.isEmpty)
+    }
+
+    @Test mutating func `a text that only the older status set is sent again, with the newer status`() {
+        let first = bench.call(.setStatus(StatusChange(status: .busy, text: .set("a"))))
+        _ = bench.call(.setStatus(StatusChange(status: .invisible)))
+        bench.receive(.ok(id: bench.lastID))
+        bench.end(.lost(""))
+        #expect(bench.isQueued(first))
+        bench.pass(.seconds(1))
+        bench.handle(.opened(bench.engine.link.attempt))
+        guard case .connect(let connect) = bench.bodies.first else { return #expect(Bool(false), "no connect") }
+        #expect(connect.status == StatusChange(status: .invisible, text: .set("a")))
+    }
+
     @Test mutating func `a promised status survives a closing`() {
         bench.end(.lost(""))
         let call = bench.call(.setStatus(StatusChange(status: .invisible)))

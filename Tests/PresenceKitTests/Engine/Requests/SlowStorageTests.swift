@@ -186,6 +186,22 @@ import Testing
         #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("C")))])
     }
 
+    @Test mutating func `a call that waits for the first connection precedes changes that are queued later`() {
+        let write = QueuedWrite(ProfileChanges(locale: .set("de")), id: "1", owner: "ana", at: bench.now.wall)
+        (bench.writes, bench.owner) = ([write], "ana")
+        bench.handle(.recalled("ana", [write]))
+        _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Old")), .fail))
+        let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .queue))
+        #expect(bench.isQueued(newer))
+        bench.dial()
+        bench.welcome()
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Old")))])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("New"), locale: .set("de")))])
+        bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
+        #expect(bench.writes.isEmpty && bench.sent.isEmpty)
+    }
+
     @Test mutating func `a pause that ends behind a call that waits does not keep the client busy`() {
         postponed(ProfileChanges(displayName: .set("A")), for: 1_000)
         bench.storageAnswers = true

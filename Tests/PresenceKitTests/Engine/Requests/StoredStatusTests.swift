@@ -99,6 +99,23 @@ import Testing
         #expect(next.isDone(call) && next.writes.isEmpty)
     }
 
+    @Test(arguments: [true, false]) mutating func `a choice that was sent to one user is not sent to another`(
+        isRecalled: Bool
+    ) {
+        var next = Self.next(isRecalled ? kept(StatusChange(status: .invisible, text: .set("a"))) : [])
+        let call = next.call(.setStatus(StatusChange(status: .busy)))
+        next.handle(.token(next.engine.link.attempt, .success(Self.anasToken)))
+        next.handle(.opened(next.engine.link.attempt))
+        #expect(Self.begun(next) == StatusChange(status: .busy, text: isRecalled ? .set("a") : .keep))
+        next.end(code: 4001)
+        #expect(next.isQueued(call))
+        next.pass(.seconds(1))
+        next.dial(token: "h.\(Data(#"{"sub":"bob"}"#.utf8).base64EncodedString()).s")
+        #expect(Self.begun(next) == nil)
+        next.welcome(user: "bob")
+        #expect(next.sent.isEmpty && next.writes.isEmpty)
+    }
+
     @Test mutating func `a newer choice replaces it even if the server must confirm the user first`() {
         var next = Self.next(kept(Self.invisible))
         let call = next.call(.setStatus(StatusChange(status: .busy)))
