@@ -27,6 +27,12 @@ protocol ClientLibrary: Actor {
 
     /// Makes this the own user, because it differs from the one in the storage.
     func adopt(_ user: String)
+
+    var outbox: Outbox { get set }
+    /// Makes the request of an outbox's entry, and handles the reply. Returns the changed message, if there is one.
+    func make(_ work: Outbox.Work) async throws(PresenceError) -> Wire.Message?
+    /// An entry was added or is done, which the app sees.
+    func show(_ work: Outbox.Work)
 }
 
 extension ClientLibrary {
@@ -79,21 +85,6 @@ extension ClientLibrary {
     ) async {
         await restored()
         if tasks.isClosed { loop.finish() } else { await add(self, id, loop) }
-    }
-
-    // MARK: Writes
-
-    /// Stores a write until the server has it.
-    ///
-    /// - Throws: `storageFailed`; `signedOut` if the user changed meanwhile.
-    func store(_ what: String, _ write: QueuedWrite) async throws(PresenceError) {
-        do {
-            try await client.keep(write, of: userNumber)
-        } catch let error as PresenceError where error.code == .signedOut {
-            throw error
-        } catch {
-            throw PresenceError(.storageFailed, "\(what) cannot be stored: \(error)")
-        }
     }
 
     // MARK: Requests

@@ -93,53 +93,13 @@ extension PresenceMessenger {
         let change = MessageChange(conversationId: conversation, user: try await ownUser(), kind: kind)
         // Without a connection the call does not wait until there is one.
         let isThere = await client.connectionState.isConnected
-        try await keep(.change(change))
+        try await keep(.change(change), as: change.user)
         switch await outcome(of: change.id, in: conversation, isThere: isThere) {
         case .made(let message): return (change, message)
         case .waits: return (change, nil)
         case .cancelled: throw CancellationError()
         case .refused(let error): throw error
         }
-    }
-
-    /// The outcome of a change, as far as a call waits for it.
-    enum Outcome: Sendable {
-        case made(Wire.Message?)
-        case refused(PresenceError)
-        /// The change waits for a connection or a rate limit.
-        case waits
-        /// The task of the call was cancelled.
-        case cancelled
-    }
-
-    /// Waits until the change is made, fails or is delayed.
-    private func outcome(of id: String, in lane: String, isThere: Bool) async -> Outcome {
-        guard isThere, isConnected, outbox[id] != nil, !paused.contains(lane) else {
-            pump(lane)
-            return .waits
-        }
-        return await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                outcomes[lane, default: [:]][id] = continuation
-                pump(lane)
-            }
-        } onCancel: {
-            // It runs on this actor, after the continuation is there.
-            Task { await self.complete(.cancelled, of: id, in: lane) }
-        }
-    }
-
-    /// Reports the outcome of a change; returns whether a call waited for it.
-    @discardableResult
-    func complete(_ outcome: Outcome, of id: String, in lane: String) -> Bool {
-        guard let waiting = outcomes[lane]?.removeValue(forKey: id) else { return false }
-        waiting.resume(returning: outcome)
-        return true
-    }
-
-    /// Ends the wait of all calls of a conversation.
-    func release(_ lane: String, _ outcome: Outcome = .waits) {
-        for waiting in (outcomes.removeValue(forKey: lane) ?? [:]).values { waiting.resume(returning: outcome) }
     }
 
     // MARK: Values

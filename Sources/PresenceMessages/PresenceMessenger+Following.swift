@@ -103,7 +103,7 @@ extension PresenceMessenger {
     public func message(_ id: String) async -> Message? {
         await restored()
         if let lane = talks.values.first(where: { $0.number(of: id) != nil })?.id { return shown(id, in: lane) }
-        if let sending = outbox[id], sending.message != nil { return shown(id, in: sending.lane) }
+        if let work = outbox[id]?.work, work.message != nil { return shown(id, in: work.lane) }
         return conversations.values.first { $0.lastMessage?.id == id }.flatMap { changed($0).lastMessage }
     }
 

@@ -14,8 +14,6 @@ extension PresenceMessenger {
         // A process that handles only one push knows no messages. The server cuts the mark to the existing ones.
         let read = last > 0 ? min(sequence ?? last, last) : sequence ?? 0
         guard read > 0 else { return }
-        let mark = Ask.Mark(conversation: conversation, delivered: nil, read: read)
-        want(mark)
         if let own, let index = conversations[conversation]?.members.firstIndex(where: { $0.user == own }) {
             // Shown at once, before the server's confirmation.
             let former = conversations[conversation]!.members[index].read ?? 0
@@ -26,7 +24,7 @@ extension PresenceMessenger {
             publishList()
             publish(conversation)
         }
-        await keep(mark)
+        await keep(Ask.Mark(conversation: conversation, delivered: nil, read: read))
     }
 
     /// Advances the status of another user's message to `delivered` or `read`. Stored like ``markRead(in:upTo:)``.
@@ -35,9 +33,7 @@ extension PresenceMessenger {
         switch status {
         case .read: await markRead(in: message.conversationId, upTo: sequence)
         case .delivered:
-            let mark = Ask.Mark(conversation: message.conversationId, delivered: sequence, read: nil)
-            want(mark)
-            await keep(mark)
+            await keep(Ask.Mark(conversation: message.conversationId, delivered: sequence, read: nil))
         case .sending, .sent, .failed: break
         }
     }
@@ -53,40 +49,41 @@ extension PresenceMessenger {
     func delivered(_ conversation: String, _ sequence: Int64) {
         let known = own.flatMap { conversations[conversation]?.member($0)?.delivered } ?? 0
         guard sequence > known else { return }
-        want(Ask.Mark(conversation: conversation, delivered: sequence, read: nil))
+        add(Ask.Mark(conversation: conversation, delivered: sequence, read: nil), of: own)
     }
 
-    private func want(_ mark: Ask.Mark) {
-        marks[mark.conversation, default: Ask.Mark(conversation: mark.conversation)].raise(to: mark)
-        pumpMarks(mark.conversation)
+    /// Sends a mark, and stores it until the server has it. If that fails, or as long as the user is unknown, only this
+    /// process tries to send it.
+    func keep(_ mark: Ask.Mark) async {
+        do {
+            let user = try await ownUser()
+            if isNew(mark) { try await keep(.mark(mark), of: user) } else { pump(Outbox.marks(of: mark.conversation)) }
+        } catch let error as PresenceError where error.code == .notConnected {
+            add(mark, of: nil)
+        } catch {}
     }
 
-    /// Sends the newest marks, one request at a time.
-    func pumpMarks(_ conversation: String) {
-        guard marks[conversation] != nil else { return }
-        guard isConnected else { return client.beginConnecting() }
-        guard marking.insert(conversation).inserted else { return }
-        run { messages in
-            var faults = 0
-            while messages.isConnected, let mark = messages.marks.removeValue(forKey: conversation) {
-                await messages.send(mark, faults: &faults)
-            }
-            messages.marking.remove(conversation)
-        }
+    private func add(_ mark: Ask.Mark, of user: String?) {
+        if isNew(mark) { outbox.append(.mark(mark), of: user, state: .ready) }
+        pump(Outbox.marks(of: mark.conversation))
     }
 
-    private func send(_ mark: Ask.Mark, faults: inout Int) async {
-        let asked = generation
-        do throws(PresenceError) {
-            let _: [Data] = try await ask("mark", mark)
-            faults = 0
-            if own != nil, asked == generation { await took(mark) }
-        } catch {
-            // Marks that the server will never accept are dropped.
-            if asked == generation, !error.isPassing { dropMarks(of: mark.conversation) }
-            guard error.isPassing, own != nil, error.code != .signedOut else { return }
-            marks[mark.conversation, default: mark].raise(to: mark)
-            _ = await mayRetry(after: error, asked, faults: &faults)
-        }
+    /// Whether the server neither has it nor will get it.
+    private func isNew(_ mark: Ask.Mark) -> Bool {
+        told[mark.conversation]?.covers(mark) != true && !outbox.works.contains { $0.covers(.mark(mark)) }
+    }
+
+    func send(_ mark: Ask.Mark) async throws(PresenceError) {
+        let _: [Data] = try await ask("mark", mark)
+        told[mark.conversation, default: Ask.Mark(conversation: mark.conversation)].raise(to: mark)
+    }
+
+    /// The user is no longer in the conversation, so its marks are dropped.
+    func dropMarks(of conversation: String) {
+        told[conversation] = nil
+        let ids = outbox.entries.filter { $0.work.lane == Outbox.marks(of: conversation) }.map(\.id)
+        guard !ids.isEmpty else { return }
+        outbox.remove(ids)
+        run { await $0.removeStored(ids) }
     }
 }

@@ -35,17 +35,6 @@ public actor PresenceMessenger: ClientLibrary {
 
     var outbox = Outbox()
     var waitingLoops = Loops<Int>()
-    /// The conversations whose entries are being sent.
-    var sending: Set<String> = []
-    /// The calls that wait for the outcome of a change, by conversation and change, until a request fails or the user
-    /// signs out.
-    var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
-    /// The conversations whose next request is retried after a delay. Callers do not wait for the changes queued behind
-    /// that request.
-    var paused: Set<String> = []
-    /// Writes that the server has, but that could not be removed from the storage. The next removal includes them.
-    /// Otherwise, after a launch, such an older change would be made again and replace a newer one.
-    var unremoved: [String] = []
     var refusedLoops = Loops<[MessageChange]>()
 
     var talks: [String: Talk] = [:]
@@ -88,12 +77,7 @@ public actor PresenceMessenger: ClientLibrary {
 
     var push = PushRegistration()
 
-    /// Marks to be sent to the server.
-    var marks: [String: Ask.Mark] = [:]
-    var marking: Set<String> = []
-    /// Marks that are stored, or being stored.
-    var keptMarks: [KeptMark] = []
-    /// The marks that the server has accepted, by conversation.
+    /// The marks that the server has accepted on this connection, by conversation.
     var told: [String: Ask.Mark] = [:]
 
     /// - Parameters:
@@ -117,11 +101,10 @@ public actor PresenceMessenger: ClientLibrary {
     // MARK: Restoring
 
     private func restore() async {
-        if let kept = try? await client.keptWrites(ofKinds: Outbox.kinds.union([Outbox.failureKind, Ask.Mark.kind])) {
+        if let kept = try? await client.keptWrites(ofKinds: Outbox.messengerKinds) {
             own = kept.owner
             // Their owner is checked against the token or the first connection.
             outbox.recall(kept.writes)
-            keptMarks = kept.writes.compactMap(KeptMark.init)
             if own != nil { records = await client.keptRecords() }
         }
         endRestoration()
@@ -159,14 +142,12 @@ public actor PresenceMessenger: ClientLibrary {
         isOwnConfirmed = true
         if user != own { adopt(user) }
         outbox.removeAll(except: user)
-        keptMarks.removeAll { $0.owner != user }
+        told = [:]
         showHistory()
-        recallMarks()
         for id in talks.keys { talks[id]!.begin() }
         if isListWanted { list() }
         for id in messageLoops.keys { follow(id) }
-        for lane in outbox.lanes { pump(lane) }
-        for id in marks.keys { pumpMarks(id) }
+        pumpAll()
         recallDevice()
     }
 
@@ -175,7 +156,7 @@ public actor PresenceMessenger: ClientLibrary {
     func adopt(_ user: String) {
         if own != nil {
             forgetHistory()
-            (marks, told) = ([:], [:])
+            told = [:]
         }
         own = user
         abandon(.signedOut)
@@ -188,11 +169,11 @@ public actor PresenceMessenger: ClientLibrary {
         (isConnected, isOwnConfirmed) = (false, false)
         own = nil
         outbox.removeAll()
-        (unremoved, keptMarks, told) = ([], [], [:])
+        told = [:]
         forgetDevice()
         abandon(.signedOut)
         forgetHistory()
-        (marks, problems, typing) = ([:], [:], [:])
+        (problems, typing) = ([:], [:])
         waitingLoops.publish(0)
         for id in messageLoops.keys { publish(id) }
     }
@@ -218,7 +199,7 @@ public actor PresenceMessenger: ClientLibrary {
 
     /// Fails the waiting calls.
     private func abandon(_ error: PresenceError) {
-        for lane in outcomes.keys { release(lane, .refused(error)) }
+        for lane in outbox.outcomes.keys { release(lane, .refused(error)) }
         for upload in uploads.values { upload.cancel() }
         refusedLoops.publish(outbox.refused)
     }

@@ -96,7 +96,7 @@ import Testing
         }
         while !isBusy.withLock({ $0 }) { await Task.yield() }
         scene.clock.advance(by: .seconds(10))
-        while await !app.messages.paused.isEmpty { await Task.yield() }
+        while await !app.messages.outbox.paused.isEmpty { await Task.yield() }
         let change = Task { try await signIn("eve", app) }
         while app.account.stateFeed.current.account?.id != "eve" { await Task.yield() }
         isFree.withLock { $0 = true }

@@ -65,12 +65,12 @@ import Testing
         #expect(try await notifications.setSettings(.init(groups: .off)) == false)
         let shown = await loop.reaches { $0.groups == .off }
         #expect(shown?.direct == .all)
-        #expect(try await client.keptWrites(ofKinds: [NotificationSettings.kind]).writes.count == 1)
+        #expect(try await client.keptWrites(ofKinds: ["notificationSettings"]).writes.count == 1)
         server.goOnline()
         await server.received("PUT /v1/me/notificationSettings")
         #expect(await loop.reaches { $0.version > 0 }?.groups == .off)
         #expect(server.requests("PUT /v1/me/notificationSettings").count == 1)
-        while try await !client.keptWrites(ofKinds: [NotificationSettings.kind]).writes.isEmpty { await Task.yield() }
+        while try await !client.keptWrites(ofKinds: ["notificationSettings"]).writes.isEmpty { await Task.yield() }
     }
 
     @Test func `a change of an earlier process is sent after the launch, for its user alone`() async throws {
@@ -96,8 +96,9 @@ import Testing
 
     @Test func `of two changes that a dead process has left, the newer is sent and both go`() async throws {
         let writes = StoredWrites()
+        var left = Outbox()
         for settings in [NotificationSettings(direct: .off), NotificationSettings(groups: .off)] {
-            try await writes.append(Kept(owner: "ana", settings).write)
+            try await writes.append(try Outbox.write(left.append(.settings(settings), of: "ana")))
         }
         let (client, notifications) = notifications(Storage(cache: PresenceCache(), writes: writes))
         client.connect()
@@ -138,7 +139,7 @@ import Testing
             }
             #expect(error?.code == .validationFailed && error?.field == field)
         }
-        #expect(try await client.keptWrites(ofKinds: [NotificationSettings.kind]).writes.isEmpty)
+        #expect(try await client.keptWrites(ofKinds: ["notificationSettings"]).writes.isEmpty)
         server.fail(
             "PUT /v1/me/notificationSettings", with: PresenceError(.unavailable, retryAfter: .milliseconds(100)))
         #expect(try await notifications.setSettings(.init(direct: .off)) == false, "it is tried again")

@@ -74,7 +74,7 @@ import Testing
         #expect(titles(shown) == ["c", "a"])
         await notifications.settled()
         #expect(server.state.withLock { $0.notices["ana"]!.seen == 2 && $0.notices["ana"]!.read == [1] })
-        #expect(try await client.keptWrites(ofKinds: [Ask.NotificationMarks.kind]).writes.isEmpty)
+        #expect(try await client.keptWrites(ofKinds: ["notificationMarks"]).writes.isEmpty)
     }
 
     @Test func `after a reconnect the list is the server's current one, even in parts`() async throws {
@@ -141,7 +141,7 @@ import Testing
             if case .reconnecting = state { break }
         }
         try await notifications.markRead([notification(1)])
-        #expect(await notifications.waiting.map(\.owner) == ["bob"])
+        #expect(await notifications.outbox.entries.map(\.owner) == ["bob"])
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         await notifications.settled()
@@ -158,10 +158,26 @@ import Testing
         let error = await #expect(throws: PresenceError.self) { try await notifications.markSeen() }
         #expect(error?.code == .storageFailed)
         #expect(await notifications.shown.unseenCount == 1)
-        #expect(await notifications.waiting.isEmpty)
+        #expect(await notifications.outbox.entries.isEmpty)
         await writes.set()
         try await notifications.markSeen()
         await loop.reaches { $0.unseenCount == 0 }
+    }
+
+    @Test func `a mark that cannot be removed from the storage is removed with the next`() async throws {
+        for title in ["a", "b"] { server.notify(title) }
+        let writes = FaultyWrites()
+        let (_, notifications) = Scene.notified(server, storage: Storage(cache: PresenceCache(), writes: writes))
+        var loop = notifications.inbox.makeAsyncIterator()
+        await loop.reaches { $0.notifications.count == 2 }
+        await writes.set(mayRemove: false)
+        try await notifications.markRead([notification(1)])
+        await notifications.settled()
+        #expect(await writes.load().writes.count == 1)
+        await writes.set()
+        try await notifications.markRead([notification(2)])
+        await notifications.settled()
+        #expect(await writes.load().writes.isEmpty)
     }
 
     @Test func `marks are dropped only if the server will never accept them`() async throws {
@@ -175,8 +191,8 @@ import Testing
         server.refuse("markNotifications", ["code": "forbidden"])
         try await notifications.markRead([notification(2)])
         while server.requests("markNotifications").count < 2 { await Task.yield() }
-        while await notifications.isMarking { await Task.yield() }
-        #expect(await notifications.waiting.count == 1)
+        while await !notifications.outbox.sending.isEmpty { await Task.yield() }
+        #expect(await notifications.outbox.entries.count == 1)
         server.isThere(false)
         server.isThere(true)
         client.networkChanged(isAvailable: true)
@@ -193,7 +209,7 @@ import Testing
         try await notifications.markRead(all)
         await client.signOut()
         await loop.reaches { $0.notifications.isEmpty }
-        #expect(await notifications.waiting.isEmpty && server.requests("markNotifications").isEmpty)
+        #expect(await notifications.outbox.entries.isEmpty && server.requests("markNotifications").isEmpty)
     }
 }
 
@@ -210,6 +226,6 @@ extension Scene {
 extension PresenceNotifications {
     /// Waits until no marks are pending.
     func settled() async {
-        while !waiting.isEmpty || isMarking { await Task.yield() }
+        while !outbox.entries.isEmpty || !outbox.sending.isEmpty { await Task.yield() }
     }
 }

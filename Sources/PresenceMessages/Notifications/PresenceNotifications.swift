@@ -20,7 +20,7 @@ public actor PresenceNotifications: ClientLibrary {
     var isRestored = false
     var restorations: [CheckedContinuation<Void, Never>] = []
 
-    var own: String?
+    var own: String? { didSet { outbox.owner = own } }
     var isOwnConfirmed = false
     private(set) var userNumber: UserNumber = 0
     var generation = 0
@@ -33,9 +33,8 @@ public actor PresenceNotifications: ClientLibrary {
     /// Why the server does not send notifications: `unknownType` if it does not offer them.
     public private(set) var problem: PresenceError?
 
-    /// Marks that the server has not accepted, in order.
-    var waiting: [WaitingMarks] = []
-    var isMarking = false
+    /// Marks and settings that the server has not accepted.
+    var outbox = Outbox()
     var choices = HeldSettings()
 
     /// - Parameters:
@@ -48,11 +47,10 @@ public actor PresenceNotifications: ClientLibrary {
     }
 
     private func restore() async {
-        if let kept = try? await client.keptWrites(ofKinds: [Ask.NotificationMarks.kind, NotificationSettings.kind]) {
+        if let kept = try? await client.keptWrites(ofKinds: Outbox.notificationKinds) {
             own = kept.owner
             // Their owner is checked against the token or the first connection.
-            waiting = kept.writes.compactMap(WaitingMarks.init)
-            await restoreSettings(kept.writes)
+            outbox.recall(kept.writes)
         }
         endRestoration()
     }
@@ -70,7 +68,9 @@ public actor PresenceNotifications: ClientLibrary {
             held.heard(event)
             publish()
         case .event("ownNotificationSettings", let data): hear(settings: data)
-        case .event, .identified: break
+        case .identified(let user):
+            if let user, user != own { adopt(user) }
+        case .event: break
         case .forgotten(let user):
             userNumber = user
             forget()
@@ -82,6 +82,7 @@ public actor PresenceNotifications: ClientLibrary {
         generation += 1
         (isConnected, isOwnConfirmed) = (false, false)
         tasks.cancel()
+        release(Outbox.settings, .refused(.clientClosed))
         loops.finish()
         choices.loops.finish()
         await tasks.close()
@@ -91,18 +92,20 @@ public actor PresenceNotifications: ClientLibrary {
         generation += 1
         isConnected = true
         (own, isOwnConfirmed) = (user, true)
-        waiting.removeAll { $0.owner != user }
+        outbox.removeAll(except: user)
         held.begin()
         if isWanted { subscribe() }
-        pump()
-        recallSettings()
+        pumpAll()
+        readSettings()
     }
 
     func adopt(_ user: String) { own = user }
 
     private func forget() {
         generation += 1
-        (isConnected, isOwnConfirmed, own, waiting, problem) = (false, false, nil, [], nil)
+        (isConnected, isOwnConfirmed, own, problem) = (false, false, nil, nil)
+        outbox.removeAll()
+        release(Outbox.settings, .refused(.signedOut))
         if held.isKnown { loops.publish(NotificationInbox()) }
         held = HeldNotifications()
         forgetSettings()
@@ -161,7 +164,7 @@ public actor PresenceNotifications: ClientLibrary {
     }
 
     var shown: NotificationInbox {
-        var inbox = held.inbox(over: waiting.map(\.body))
+        var inbox = held.inbox(over: outbox.works.compactMap(\.notificationMarks))
         inbox.user = own
         return inbox
     }

@@ -1,13 +1,12 @@
 import Foundation
 import PresenceKit
 
-// The outbox in the client's storage.
+// The outbox in the client's storage. An earlier version's writes can be read.
 extension Outbox {
-    static let kind = "message"
-    static let changeKind = "messageChange"
     /// Stored beside a rejected write.
     static let failureKind = "messageFailure"
-    static let kinds: Set = [kind, changeKind]
+    static let messengerKinds: Set = ["message", "messageChange", failureKind, "conversationMark"]
+    static let notificationKinds: Set = ["notificationMarks", "notificationSettings"]
 
     private struct Stored: Codable {
         var message: Message
@@ -23,35 +22,43 @@ extension Outbox {
     static func failureID(_ id: String) -> String { id + ".failure" }
 
     static func write(_ entry: Entry) throws -> QueuedWrite {
-        switch entry.work {
+        let number = entry.number
+        return switch entry.work {
         case .send(let message, let after):
-            let stored = Stored(message: message, after: after, number: entry.number)
-            return write(entry, entry.id, kind, try JSONEncoder().encode(stored), at: message.timestamp)
+            try write(
+                entry, "message", Stored(message: message, after: after, number: number), at: message.timestamp)
         case .change(let change):
-            let stored = StoredChange(change: change, number: entry.number)
-            return write(entry, entry.id, changeKind, try JSONEncoder().encode(stored), at: change.madeAt)
+            try write(entry, "messageChange", StoredChange(change: change, number: number), at: change.madeAt)
+        case .mark(let mark):
+            try write(entry, "conversationMark", mark, in: mark.conversation, mayGetLost: true)
+        case .notifications(let marks): try write(entry, "notificationMarks", marks)
+        case .settings(let settings): try write(entry, "notificationSettings", settings, in: notifications)
         }
     }
 
     static func failure(_ entry: Entry, _ error: PresenceError) throws -> QueuedWrite {
-        write(entry, failureID(entry.id), failureKind, try JSONEncoder().encode(error), at: Date())
+        try write(entry, failureKind, error, id: failureID(entry.id))
     }
 
     private static func write(
-        _ entry: Entry, _ id: String, _ kind: String, _ body: Data, at date: Date
-    ) -> QueuedWrite {
-        QueuedWrite(id: id, owner: entry.owner, lane: entry.lane, kind: kind, body: body, queuedAt: date)
+        _ entry: Entry, _ kind: String, _ body: some Encodable, id: String? = nil, in lane: String? = nil,
+        at date: Date = Date(), mayGetLost: Bool? = nil
+    ) throws -> QueuedWrite {
+        QueuedWrite(
+            id: id ?? entry.id, owner: entry.owner, lane: lane ?? entry.work.lane, kind: kind,
+            body: try JSONEncoder().encode(body), queuedAt: date, mayGetLost: mayGetLost)
     }
 
-    /// `nil` if it cannot be read.
-    static func read(_ write: QueuedWrite) -> (Work, number: Int)? {
-        if write.kind == kind {
-            return (try? JSONDecoder().decode(Stored.self, from: write.body)).map {
-                (Work.send($0.message, after: $0.after), number: $0.number)
-            }
-        }
-        return (try? JSONDecoder().decode(StoredChange.self, from: write.body)).map {
-            (Work.change($0.change), number: $0.number)
+    /// `nil` if it cannot be read. A number only if it was stored.
+    static func read(_ write: QueuedWrite) -> (work: Work, number: Int?)? {
+        func body<Body: Decodable>(_ type: Body.Type) -> Body? { try? JSONDecoder().decode(type, from: write.body) }
+        switch write.kind {
+        case "message": return body(Stored.self).map { (.send($0.message, after: $0.after), $0.number) }
+        case "messageChange": return body(StoredChange.self).map { (.change($0.change), $0.number) }
+        case "conversationMark": return body(Ask.Mark.self).map { (.mark($0), nil) }
+        case "notificationMarks": return body(Ask.NotificationMarks.self).map { (.notifications($0), nil) }
+        case "notificationSettings": return body(NotificationSettings.self).map { (.settings($0), nil) }
+        default: return nil
         }
     }
 }

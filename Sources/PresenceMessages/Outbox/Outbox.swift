@@ -1,32 +1,35 @@
 import Foundation
 import PresenceKit
 
-/// Pending messages and changes, in order within a conversation, until the server has replied to each.
+/// The changes that the client has promised, until the server has replied to each: in order within a lane, one request
+/// at a time. Lanes do not wait for each other. ``Work`` has the lanes, and the rules by which entries merge.
 struct Outbox {
     enum State: Hashable, Sendable {
-        /// Being stored; nothing is sent before that.
+        /// Being stored.
         case storing
         case ready
         case failed(PresenceError)
     }
 
-    enum Work: Sendable {
-        /// A message, with the newest sequence known when it was written.
-        case send(Message, after: Int64)
-        case change(MessageChange)
-    }
-
     struct Entry: Sendable {
+        let id: String
+        /// `nil` for a mark that was made before the user was known.
+        let owner: String?
         let work: Work
         /// The position: later entries have larger numbers.
         let number: Int
         var state: State
-        /// The number of unexplained errors in a row, in this process.
-        var faults = 0
+
+        var hasFailed: Bool {
+            if case .failed = state { true } else { false }
+        }
     }
 
-    /// After this many internal or unknown errors an entry has failed, so that later ones in its conversation are not
-    /// blocked forever. Including the delays that takes 15 s.
+    /// The entries of one request.
+    typealias Batch = (work: Work, ids: [String])
+
+    /// After this many internal or unknown errors in a row, a message or change has failed, so that later ones in its
+    /// conversation are not blocked forever. Including the delays that takes 15 s.
     static let mostFaults = 5
 
     private(set) var entries: [Entry] = []
@@ -35,12 +38,24 @@ struct Outbox {
     /// connection confirms the user.
     var owner: String?
 
+    /// The lanes that are being sent, each with the number of its loop.
+    var sending: [String: Int] = [:]
+    private var lastLoop = 0
+    /// The lanes whose next request is retried after a delay. Callers do not wait for the changes queued behind that
+    /// request.
+    var paused: Set<String> = []
+    /// The calls that wait for the outcome of a change, by lane and entry, until a request fails or the user signs out.
+    var outcomes: [String: [String: CheckedContinuation<Outcome, Never>]] = [:]
+    /// Writes that the server has, but that could not be removed from the storage. The next removal includes them.
+    /// Otherwise, after a launch, such an older change would be made again and replace a newer one.
+    var unremoved: [String] = []
+
     // MARK: Adding
 
-    /// Appends an entry.
-    mutating func append(_ work: Work) -> Entry {
+    @discardableResult
+    mutating func append(_ work: Work, of owner: String?, state: State = .storing) -> Entry {
         lastNumber += 1
-        let entry = Entry(work: work, number: lastNumber, state: .storing)
+        let entry = Entry(id: work.id ?? UUID().uuidString, owner: owner, work: work, number: lastNumber, state: state)
         entries.append(entry)
         return entry
     }
@@ -51,64 +66,112 @@ struct Outbox {
             writes.filter { $0.kind == Self.failureKind }.map { ($0.id, $0.body) }, uniquingKeysWith: { $1 })
         let known = Set(entries.map(\.id))
         var recalled: [Entry] = []
-        for write in writes where Self.kinds.contains(write.kind) && !known.contains(write.id) {
+        for write in writes where write.owner != nil && !known.contains(write.id) {
             // A write of a later version stays in the storage for that version.
             guard let (work, number) = Self.read(write) else { continue }
             let failure = failures[Self.failureID(write.id)].map { body in
                 (try? JSONDecoder().decode(PresenceError.self, from: body)) ?? PresenceError(.badRequest, "refused")
             }
-            recalled.append(Entry(work: work, number: number, state: failure.map(State.failed) ?? .ready))
+            recalled.append(
+                Entry(
+                    id: write.id, owner: write.owner, work: work, number: number ?? recalled.count,
+                    state: failure.map(State.failed) ?? .ready))
         }
         recalled.sort { $0.number < $1.number }
         let offset = recalled.last?.number ?? 0
         lastNumber += offset
         entries =
-            recalled + entries.map { Entry(work: $0.work, number: $0.number + offset, state: $0.state) }
+            recalled
+            + entries.map {
+                Entry(id: $0.id, owner: $0.owner, work: $0.work, number: $0.number + offset, state: $0.state)
+            }
     }
 
     mutating func set(_ id: String, _ state: State) {
-        guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
-        entries[index].state = state
-        entries[index].faults = 0
+        if let index = entries.firstIndex(where: { $0.id == id }) { entries[index].state = state }
     }
 
-    mutating func record(faults: Int, of id: String) {
-        guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
-        entries[index].faults = faults
+    /// An entry is stored. Returns the older ones that it replaces.
+    mutating func stored(_ id: String) -> [String] {
+        set(id, .ready)
+        guard let entry = self[id] else { return [] }
+        let replaced = entries.filter {
+            $0.owner == entry.owner && $0.number < entry.number && $0.state == .ready && entry.work.covers($0.work)
+        }
+        remove(replaced.map(\.id))
+        return replaced.map(\.id)
     }
 
-    mutating func remove(_ id: String) { entries.removeAll { $0.id == id } }
+    mutating func remove(_ ids: [String]) { entries.removeAll { ids.contains($0.id) } }
 
-    mutating func removeAll() { entries = [] }
+    mutating func removeAll() {
+        (entries, unremoved) = ([], [])
+        endPauses()
+    }
 
     /// Removes the entries of other users; the client removes them from the storage.
-    mutating func removeAll(except user: String) { entries.removeAll { $0.owner != user } }
+    mutating func removeAll(except user: String) {
+        entries.removeAll { $0.owner != nil && $0.owner != user }
+    }
+
+    // MARK: Sending
+
+    /// The next request of a lane. An entry that is still being stored blocks later ones, if it must be stored first; a
+    /// failed one does not.
+    func next(in lane: String) -> Batch? {
+        var batch: Batch?
+        for entry in entries where entry.work.lane == lane && !entry.hasFailed && counts(entry) {
+            guard entry.state == .ready || !entry.work.waitsForStorage else { break }
+            if batch == nil {
+                batch = (entry.work, [entry.id])
+            } else {
+                guard batch!.work.merge(entry.work) else { break }
+                batch!.ids.append(entry.id)
+            }
+        }
+        return batch
+    }
+
+    /// Begins to send a lane; returns the number of the loop, or `nil` if there is one or it has nothing to send.
+    mutating func begin(_ lane: String) -> Int? {
+        guard sending[lane] == nil, next(in: lane) != nil else { return nil }
+        lastLoop += 1
+        sending[lane] = lastLoop
+        return lastLoop
+    }
+
+    /// The connection or the user changed: what waits for a delay can be sent at once, by another loop.
+    mutating func endPauses() {
+        for lane in paused { sending[lane] = nil }
+        paused = []
+    }
 
     // MARK: Contents
 
-    private func counts(_ entry: Entry) -> Bool { owner == nil || entry.owner == owner }
+    private func counts(_ entry: Entry) -> Bool { owner == nil || entry.owner == nil || entry.owner == owner }
 
     subscript(id: String) -> Entry? { entries.first { $0.id == id && counts($0) } }
 
-    /// The conversations with entries.
-    var lanes: Set<String> { Set(entries.filter(counts).map(\.lane)) }
+    var lanes: Set<String> { Set(entries.filter(counts).map(\.work.lane)) }
 
-    /// The number of entries, including failed ones.
-    var count: Int { entries.count(where: counts) }
+    /// The contents of the entries, oldest first.
+    var works: [Work] { entries.filter(counts).map(\.work) }
 
-    /// The number of entries that are not done.
-    var waiting: Int { entries.count { !$0.hasFailed && counts($0) } }
-
-    /// The next entry of a conversation. An entry that is still being stored blocks later ones; a failed one does not.
-    func next(in lane: String) -> Entry? {
-        let waiting = entries.first { $0.lane == lane && !$0.hasFailed && counts($0) }
-        return waiting?.state == .ready ? waiting : nil
+    /// The newest settings that are stored.
+    var settings: NotificationSettings? {
+        entries.filter { counts($0) && $0.state == .ready }.compactMap(\.work.settings).last
     }
+
+    /// The number of messages and changes, including failed ones.
+    var count: Int { entries.count { $0.work.canFail && counts($0) } }
+
+    /// The number of messages and changes that are not done.
+    var waiting: Int { entries.count { $0.work.canFail && !$0.hasFailed && counts($0) } }
 
     /// The messages of a conversation that the server does not have, in order.
     func shown(in lane: String, except isHeld: (String) -> Bool) -> [Message] {
-        entries.filter { $0.lane == lane && counts($0) && !isHeld($0.id) }.compactMap { entry in
-            guard var message = entry.message else { return nil }
+        entries.filter { $0.work.lane == lane && counts($0) && !isHeld($0.id) }.compactMap { entry in
+            guard var message = entry.work.message else { return nil }
             if case .failed(let error) = entry.state {
                 message.advance(to: .failed, at: message.statusUpdatedAt)
                 message.failure = error
@@ -119,55 +182,25 @@ struct Outbox {
 
     /// The changes of a conversation that the server has not made, in order.
     func changes(in lane: String) -> [MessageChange] {
-        entries.filter { $0.lane == lane && counts($0) && !$0.hasFailed }.compactMap(\.change)
+        entries.filter { $0.work.lane == lane && counts($0) && !$0.hasFailed }.compactMap(\.work.change)
     }
 
     /// The rejected changes.
     var refused: [MessageChange] {
         entries.filter(counts).compactMap { entry in
-            guard var change = entry.change, case .failed(let error) = entry.state else { return nil }
+            guard var change = entry.work.change, case .failed(let error) = entry.state else { return nil }
             change.failure = error
             return change
         }
     }
 }
 
-extension Outbox.Work {
-    var owner: String {
-        switch self {
-        case .send(let message, _): message.senderId
-        case .change(let change): change.user
-        }
-    }
-}
-
-extension Outbox.Entry {
-    var id: String {
-        switch work {
-        case .send(let message, _): message.id
-        case .change(let change): change.id
-        }
-    }
-
-    var owner: String { work.owner }
-
-    /// The conversation.
-    var lane: String {
-        switch work {
-        case .send(let message, _): message.conversationId
-        case .change(let change): change.conversationId
-        }
-    }
-
-    var message: Message? {
-        if case .send(let message, _) = work { message } else { nil }
-    }
-
-    var change: MessageChange? {
-        if case .change(let change) = work { change } else { nil }
-    }
-
-    var hasFailed: Bool {
-        if case .failed = state { true } else { false }
-    }
+/// The outcome of a change, as far as a call waits for it.
+enum Outcome: Sendable {
+    case made(Wire.Message?)
+    case refused(PresenceError)
+    /// The change waits for a connection or a rate limit.
+    case waits
+    /// The task of the call was cancelled.
+    case cancelled
 }

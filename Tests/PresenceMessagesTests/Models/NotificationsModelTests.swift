@@ -19,7 +19,7 @@ import Testing
 
     /// The marks that were made, or tried.
     private func marks() async -> [Ask.NotificationMarks] {
-        await scene.writes.tried.compactMap { WaitingMarks($0)?.body }
+        await scene.writes.tried.compactMap { Outbox.read($0)?.work.notificationMarks }
     }
 
     private func see(upTo number: Int = .max) { server.seeNotifications(of: "ana", upTo: number) }

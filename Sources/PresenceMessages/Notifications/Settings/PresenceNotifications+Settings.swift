@@ -1,36 +1,18 @@
 import Foundation
 import PresenceKit
 
-/// The settings as the server has them, and a change that it has not accepted.
+/// The settings as the server has them.
 struct HeldSettings: Sendable {
     /// As last received.
     var stored: NotificationSettings?
-    /// The newest change without an answer. An older one is not sent any more: each is whole.
-    var waiting: Kept<NotificationSettings>?
     var loops = Loops<NotificationSettings>()
     /// Whether the app wants to know them.
     var isWanted = false
-    /// The last request; the next one waits for it.
-    var last: Task<Bool, any Error>?
-    var faults = 0
-
-    /// The settings as the app sees them.
-    var shown: NotificationSettings? { waiting?.body ?? stored }
-
-    mutating func publish() {
-        if let shown { loops.publish(shown) }
-    }
-
     /// Answers and events may overtake each other; the larger version is the newer one.
     mutating func take(_ settings: NotificationSettings) {
         guard settings.version >= stored?.version ?? 0 else { return }
         stored = settings
-        publish()
     }
-}
-
-extension NotificationSettings: Keepable {
-    static var kind: String { "notificationSettings" }
 }
 
 // The settings of notifications, on a server that has them.
@@ -41,7 +23,7 @@ extension PresenceNotifications {
         PresenceUpdates(
             loops(
                 add: { notifications, id, loop in
-                    notifications.choices.loops.add(id, loop, notifications.choices.shown)
+                    notifications.choices.loops.add(id, loop, notifications.shownSettings)
                     notifications.client.beginConnecting()
                     notifications.choices.isWanted = true
                     notifications.readSettings()
@@ -57,7 +39,8 @@ extension PresenceNotifications {
             .notificationSettings
     }
 
-    /// Replaces the user's settings, on all devices.
+    /// Replaces the user's settings, on all devices. If its task is cancelled, it throws `CancellationError` at once, and the
+    /// change is made nevertheless.
     ///
     /// Without a connection the change is queued and sent on the next connection; only the newest counts, also against a
     /// change that another device makes meanwhile. With a `Storage` on disk it survives the process.
@@ -69,53 +52,43 @@ extension PresenceNotifications {
     @discardableResult
     public func setSettings(_ settings: NotificationSettings) async throws -> Bool {
         try settings.check()
-        let entry = Kept(owner: try await ownUser(), settings)
-        try await store("settings", entry.write)
-        guard own == entry.owner else {
-            try? await client.removeWrites([entry.id])
-            throw PresenceError.signedOut
+        let id = try await keep(.settings(settings), of: try await ownUser())
+        publishSettings()
+        switch await outcome(of: id, in: Outbox.settings) {
+        case .made: return true
+        case .waits: return false
+        case .cancelled: throw CancellationError()
+        case .refused(let error): throw error
         }
-        let former = choices.waiting.flatMap { $0.owner == entry.owner ? $0 : nil }
-        choices.waiting = entry
-        choices.publish()
-        if let former { try? await client.removeWrites([former.id]) }
-        return try await sendingSettings().value
     }
 
     // MARK: Requests
 
-    /// A change of an earlier process; only the newest counts.
-    func restoreSettings(_ writes: [QueuedWrite]) async {
-        let changes = writes.compactMap(Kept<NotificationSettings>.init).filter { own == nil || $0.owner == own }
-        choices.waiting = changes.last
-        // A process that died between two changes has left both.
-        if changes.count > 1 { try? await client.removeWrites(changes.dropLast().map(\.id)) }
+    /// The settings as the app sees them.
+    private var shownSettings: NotificationSettings? { outbox.settings ?? choices.stored }
+
+    func publishSettings() {
+        if let shownSettings { choices.loops.publish(shownSettings) }
     }
 
-    /// There is a new connection: changes that were made meanwhile are not sent as events.
-    func recallSettings() {
-        choices.faults = 0
-        if let waiting = choices.waiting, waiting.owner != own { choices.waiting = nil }
-        if choices.waiting != nil { _ = sendingSettings() }
-        readSettings()
+    private func take(_ settings: NotificationSettings) {
+        choices.take(settings)
+        publishSettings()
     }
 
     /// An event, or an answer.
     func hear(settings data: Data) {
         struct Event: Decodable { var settings: NotificationSettings }
-        if let event = try? JSONDecoder().decode(Event.self, from: data) { choices.take(event.settings) }
+        if let event = try? JSONDecoder().decode(Event.self, from: data) { take(event.settings) }
     }
 
     func forgetSettings() {
-        choices.waiting = nil
-        if choices.stored != nil {
-            choices.stored = NotificationSettings()
-            choices.publish()
-        }
+        if choices.stored != nil { choices.loops.publish(NotificationSettings()) }
         choices.stored = nil
     }
 
-    private func readSettings() {
+    /// Changes that were made without a connection are not sent as events.
+    func readSettings() {
         guard isConnected, choices.isWanted else { return }
         run { notifications in
             var faults = 0
@@ -125,7 +98,7 @@ extension PresenceNotifications {
                     let request = HTTPServer.Request("GET", HTTPServer.Request.settings, isRepeatable: true)
                     let settings = try await notifications.client.send(
                         request, of: notifications.userNumber, as: NotificationSettings.self)
-                    if asked == notifications.generation { notifications.choices.take(settings) }
+                    if asked == notifications.generation { notifications.take(settings) }
                     return
                 } catch let error as PresenceError {
                     guard await notifications.mayRetry(after: error, asked, faults: &faults) else { return }
@@ -136,57 +109,21 @@ extension PresenceNotifications {
         }
     }
 
-    /// Sends the newest change, once the last request has ended.
-    private func sendingSettings() -> Task<Bool, any Error> {
-        let sending = next(after: choices.last) { try await $0.sendSettings() }
-        choices.last = sending
-        return sending
-    }
-
-    private func sendSettings() async throws -> Bool {
-        guard let entry = choices.waiting, entry.owner == own else { return true }
-        guard isConnected else {
-            client.beginConnecting()
-            return false
-        }
-        let asked = generation
+    /// Replaces the server's settings.
+    func send(_ settings: NotificationSettings) async throws(PresenceError) {
+        let user = userNumber
         do {
-            let request = HTTPServer.Request(
-                "PUT", HTTPServer.Request.settings, json: entry.body, isRepeatable: true)
-            let stored = try await client.send(request, of: userNumber, as: NotificationSettings.self)
-            guard asked == generation || own == entry.owner else { throw PresenceError.signedOut }
-            choices.faults = 0
-            await settled(entry)
+            let request = HTTPServer.Request("PUT", HTTPServer.Request.settings, json: settings, isRepeatable: true)
+            let stored = try await client.send(request, of: user, as: NotificationSettings.self)
+            guard user == userNumber else { throw PresenceError.signedOut }
             choices.take(stored)
-            return true
-        } catch let error as PresenceError where error.isPassing && !tasks.isClosed {
-            sendSettingsAgain(after: error, asked)
-            return false
         } catch let error as PresenceError {
-            await settled(entry)
-            choices.publish()
-            throw error
+            // The connection that this library follows may still be there.
+            let isAway = [.connectionLost, .notConnected].contains(error.code) && !tasks.isClosed
+            throw isAway ? PresenceError(.unavailable, error.message) : error
+        } catch {
+            throw PresenceError(.cancelled, "the request was cancelled")
         }
-    }
-
-    /// The change needs not be sent any more.
-    private func settled(_ entry: Kept<NotificationSettings>) async {
-        if choices.waiting?.id == entry.id { choices.waiting = nil }
-        // A write that cannot be removed is sent again after a launch.
-        try? await client.removeWrites([entry.id])
-    }
-
-    private func sendSettingsAgain(after error: PresenceError, _ asked: Int) {
-        guard isConnected, asked == generation, error.code != .signedOut else { return }
-        choices.faults += 1
-        tasks.start { [weak self, clock, delay = error.delay(after: choices.faults)] in
-            guard (try? await clock.sleep(for: delay)) != nil else { return }
-            await self?.retrySettings(asked)
-        }
-    }
-
-    private func retrySettings(_ asked: Int) {
-        if asked == generation, choices.waiting != nil { _ = sendingSettings() }
     }
 }
 

@@ -28,7 +28,7 @@ import Testing
         #expect(error?.code == .conflict)
         var refused = scene.messages.refusedChanges.makeAsyncIterator()
         #expect(await refused.next() == [], "who was told is not told again")
-        #expect(try await scene.client.keptWrites(ofKinds: Outbox.kinds).writes.isEmpty)
+        #expect(try await scene.client.keptWrites(ofKinds: ["message", "messageChange"]).writes.isEmpty)
     }
 
     @Test func `a message that the device knows is changed by its id alone`() async throws {
@@ -180,7 +180,7 @@ import Testing
         await writes.set()
         try await scene.messages.edit(messages[0], text: "four")
         #expect(await writes.load().writes.isEmpty)
-        #expect(await scene.messages.unremoved.isEmpty)
+        #expect(await scene.messages.outbox.unremoved.isEmpty)
     }
 
     @Test func `an older reply does not replace later events`() async throws {
@@ -217,7 +217,7 @@ import Testing
         // As an earlier version stored it.
         let end = Date(timeIntervalSince1970: 1e18)
         try await scene.messages.keep(
-            .change(MessageChange(conversationId: "c1", user: "ana", kind: .mute(until: end))))
+            .change(MessageChange(conversationId: "c1", user: "ana", kind: .mute(until: end))), as: "ana")
         await scene.messages.pump("c1")
         _ = try await scene.messages.waiting.until { $0 == 0 }
         let asked = scene.server.requests("conversationSettings").compactMap { $0["muteFor"] as? Int }
@@ -229,7 +229,9 @@ import Testing
         await scene.connected()
         let messages = try await sent(scene, "one")
         let other = MessageChange(conversationId: "c1", user: "zoe", kind: .unmute)
-        let refused = await #expect(throws: PresenceError.self) { try await scene.messages.keep(.change(other)) }
+        let refused = await #expect(throws: PresenceError.self) {
+            try await scene.messages.keep(.change(other), as: "zoe")
+        }
         #expect(refused?.code == .signedOut)
         scene.server.cut("editMessage", .silence)
         let edit = Task { try await scene.messages.edit(messages[0], text: "two") }
