@@ -57,20 +57,21 @@ extension PresenceMessenger {
     func keep(_ mark: Ask.Mark) async {
         do {
             let user = try await ownUser()
-            if isNew(mark) { try await keep(.mark(mark), of: user) } else { pump(Outbox.marks(of: mark.conversation)) }
+            guard isNew(mark, storing: true) else { return pump(Outbox.marks(of: mark.conversation)) }
+            try await keep(.mark(mark), of: user)
         } catch let error as PresenceError where error.code == .notConnected {
             add(mark, of: nil)
         } catch {}
     }
 
     private func add(_ mark: Ask.Mark, of user: String?) {
-        if isNew(mark) { outbox.append(.mark(mark), of: user, state: .ready) }
+        if isNew(mark, storing: false) { outbox.append(.mark(mark), of: user, state: .unstored) }
         pump(Outbox.marks(of: mark.conversation))
     }
 
     /// Whether the server neither has it nor will get it.
-    private func isNew(_ mark: Ask.Mark) -> Bool {
-        told[mark.conversation]?.covers(mark) != true && !outbox.works.contains { $0.covers(.mark(mark)) }
+    private func isNew(_ mark: Ask.Mark, storing: Bool) -> Bool {
+        told[mark.conversation]?.covers(mark) != true && !outbox.covers(.mark(mark), storing: storing)
     }
 
     func send(_ mark: Ask.Mark) async throws(PresenceError) {

@@ -146,6 +146,37 @@ import Testing
         #expect(await loop.reaches { $0.version > 0 }?.direct == .off)
     }
 
+    @Test func `a change is made although its call is cancelled, which ends at once`() async throws {
+        let (client, notifications) = notifications()
+        await connected(client)
+        server.hold()
+        let call = Task { try await notifications.setSettings(.init(direct: .off)) }
+        await server.received("PUT /v1/me/notificationSettings")
+        call.cancel()
+        await #expect(throws: CancellationError.self) { try await call.value }
+        server.release()
+        var loop = notifications.settings.makeAsyncIterator()
+        #expect(await loop.reaches { $0.version > 0 }?.direct == .off)
+    }
+
+    @Test func `of changes that are made together the newest is sent last, and all calls end`() async throws {
+        let (client, notifications) = notifications()
+        await connected(client)
+        server.hold()
+        var calls: [Task<Bool, any Error>] = []
+        for direct in [NotificationSettings.Messages.off, .init(rawValue: "mentions"), .all] {
+            let settings = NotificationSettings(direct: direct, showsPreview: false)
+            calls.append(Task { try await notifications.setSettings(settings) })
+            await server.received("PUT /v1/me/notificationSettings")
+            while await notifications.outbox.settings?.direct != direct { await Task.yield() }
+        }
+        server.release()
+        for call in calls { #expect(try await call.value) }
+        #expect(server.requests("PUT /v1/me/notificationSettings").count == 2)
+        let messages = stored("messages") as? [String: any Sendable]
+        #expect(messages?["direct"] as? String ?? "all" == "all" && stored("preview") as? Bool == false)
+    }
+
     @Test func `a sign-out forgets them`() async throws {
         let (client, notifications) = notifications()
         await connected(client)

@@ -99,7 +99,10 @@ public actor PresenceNotifications: ClientLibrary {
         readSettings()
     }
 
-    func adopt(_ user: String) { own = user }
+    func adopt(_ user: String) {
+        own = user
+        release(Outbox.settings, .refused(.signedOut))
+    }
 
     private func forget() {
         generation += 1

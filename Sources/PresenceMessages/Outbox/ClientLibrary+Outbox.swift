@@ -17,7 +17,7 @@ extension ClientLibrary {
         do {
             try await client.keep(Outbox.write(entry), of: userNumber)
         } catch {
-            if work.waitsForStorage { outbox.remove([entry.id]) } else { outbox.set(entry.id, .ready) }
+            if work.waitsForStorage { outbox.remove([entry.id]) } else { outbox.set(entry.id, .unstored) }
             show(work)
             pump(work.lane)
             if let error = error as? PresenceError, error.code == .signedOut { throw error }

@@ -8,6 +8,8 @@ struct Outbox {
         /// Being stored.
         case storing
         case ready
+        /// It could not be stored, or need not be: only this process sends it.
+        case unstored
         case failed(PresenceError)
     }
 
@@ -96,7 +98,7 @@ struct Outbox {
         set(id, .ready)
         guard let entry = self[id] else { return [] }
         let replaced = entries.filter {
-            $0.owner == entry.owner && $0.number < entry.number && $0.state == .ready && entry.work.covers($0.work)
+            $0.owner == entry.owner && $0.number < entry.number && $0.state != .storing && entry.work.covers($0.work)
         }
         remove(replaced.map(\.id))
         return replaced.map(\.id)
@@ -156,6 +158,11 @@ struct Outbox {
 
     /// The contents of the entries, oldest first.
     var works: [Work] { entries.filter(counts).map(\.work) }
+
+    /// Whether an entry includes this, and is or will be stored if that is `required`.
+    func covers(_ work: Work, storing required: Bool) -> Bool {
+        entries.contains { counts($0) && $0.work.covers(work) && !(required && $0.state == .unstored) }
+    }
 
     /// The newest settings that are stored.
     var settings: NotificationSettings? {

@@ -73,6 +73,9 @@ import Testing
         await writes.set(mayAppend: false)
         await scene.messages.markRead(in: "c1")
         #expect(await writes.load().writes.isEmpty)
+        await writes.set()
+        await scene.messages.markRead(in: "c1")
+        #expect(await writes.load().writes.count == 1, "stored as soon as that is possible")
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         while read() != 3 { await Task.yield() }
