@@ -83,8 +83,7 @@ extension PresenceMessenger {
     func dropMarks(of conversation: String) {
         told[conversation] = nil
         let ids = outbox.entries.filter { $0.work.lane == Outbox.marks(of: conversation) }.map(\.id)
-        guard !ids.isEmpty else { return }
-        outbox.remove(ids)
-        run { await $0.removeStored(ids) }
+        let stored = outbox.remove(ids)
+        run { await $0.removeStored(stored) }
     }
 }

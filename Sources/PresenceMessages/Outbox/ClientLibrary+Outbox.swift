@@ -82,9 +82,9 @@ extension ClientLibrary {
         do throws(PresenceError) {
             let made = try await make(batch.work)
             faults = 0
-            outbox.remove(batch.ids)
+            let stored = outbox.remove(batch.ids)
             show(batch.work)
-            await removeStored(batch.ids)
+            await removeStored(stored)
             complete(.made(made), in: lane)
         } catch {
             let isFault = error.isUnexplained && faults >= Outbox.mostFaults - 1 && batch.work.canFail
@@ -112,9 +112,9 @@ extension ClientLibrary {
             show(batch.work)
             if let write = try? Outbox.failure(entry, error) { try? await client.keep(write, of: userNumber) }
         } else {
-            outbox.remove(batch.ids)
+            let stored = outbox.remove(batch.ids)
             show(batch.work)
-            await removeStored(batch.ids)
+            await removeStored(stored)
             complete(.refused(error), in: lane)
         }
     }

@@ -100,11 +100,16 @@ struct Outbox {
         let replaced = entries.filter {
             $0.owner == entry.owner && $0.number < entry.number && $0.state != .storing && entry.work.covers($0.work)
         }
-        remove(replaced.map(\.id))
-        return replaced.map(\.id)
+        return remove(replaced.map(\.id))
     }
 
-    mutating func remove(_ ids: [String]) { entries.removeAll { ids.contains($0.id) } }
+    /// Returns the ids of those that are in the storage, or soon will be.
+    @discardableResult
+    mutating func remove(_ ids: [String]) -> [String] {
+        let removed = entries.filter { ids.contains($0.id) }
+        entries.removeAll { ids.contains($0.id) }
+        return removed.filter { $0.state != .unstored }.map(\.id)
+    }
 
     mutating func removeAll() {
         (entries, unremoved) = ([], [])

@@ -7,7 +7,7 @@ import Testing
 
 /// Drawn histories of promises, broken connections and restarts: in the end the server has what was promised.
 @Suite(.timeLimit(.minutes(1))) struct OutboxHistoryTests {
-    /// What the app was promised.
+    /// The promises to the app.
     private struct Promised {
         var texts: [String] = []
         var read = 0
