@@ -1,7 +1,4 @@
-/// The loop as an executor: a job is posted work like any other, and runs in its order.
-///
-/// A continuation resumes on the task's preferred executor and then changes to the actor's. A task that prefers the actor's
-/// own loop stays on that loop's thread; without the preference each `await` passes through the global pool.
+/// The loop as an actor's executor: a job is posted work like any other, and runs in its order.
 extension EventLoop {
     public func enqueue(_ job: consuming ExecutorJob) {
         post(.job(UnownedJob(job)))
@@ -17,5 +14,19 @@ extension EventLoop {
 
     public func isIsolatingCurrentContext() -> Bool? {
         isCurrent
+    }
+}
+
+/// The loop as the executor that tasks prefer: all their steps run on the loop's thread.
+///
+/// Without the preference, each `await` passes through the global pool. This is not the loop itself, because a step that
+/// runs as the actor's leaves the actor at each call of an async function, and every time another step is posted.
+public final class LoopTaskExecutor: TaskExecutor {
+    public let loop: EventLoop
+
+    public init(_ loop: EventLoop) { self.loop = loop }
+
+    public func enqueue(_ job: consuming ExecutorJob) {
+        loop.post(.step(UnownedJob(job), self))
     }
 }

@@ -14,7 +14,7 @@ import Synchronization
 /// example) would never resume.
 // @unchecked: `mailbox`, `thread` and `afterwards` lock themselves. Other mutable state is confined to the loop's
 // thread (before `start` and after `join`, to the one thread that has the loop, or `afterwards`).
-public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable {
+public final class EventLoop: SerialExecutor, @unchecked Sendable {
     /// Also the thread's name, of which the system shows the first 15 bytes.
     public let name: String
 
@@ -47,6 +47,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     /// The most passes over posted work and hooks at the end of one turn. After these passes sockets and timers get
     /// their turn, even if work is left.
     private static let passesAtEndOfTurn = 8
+    /// The most rounds of posted work before the hooks: each `await` of an async function may post its next step.
+    private static let roundsBeforeHooks = 8
 
     /// Owned; initialised and started in `init`, so that their addresses are fixed; freed in `deinit`.
     private let watchers: UnsafeMutablePointer<Watchers>
@@ -217,9 +219,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
         mailbox.take(into: &batch)
         for work in batch {
             switch work {
-            case .job(let job):
-                job.runSynchronously(
-                    isolatedTo: asUnownedSerialExecutor(), taskExecutor: asUnownedTaskExecutor())
+            case .job(let job): job.runSynchronously(on: asUnownedSerialExecutor())
+            case .step(let job, let executor): job.runSynchronously(on: executor.asUnownedTaskExecutor())
             case .closure(let closure): closure()
             }
         }
@@ -229,7 +230,11 @@ public final class EventLoop: SerialExecutor, TaskExecutor, @unchecked Sendable 
     private func endTurn() {
         var passes = 0
         repeat {
-            runPosted()
+            var rounds = 0
+            repeat {
+                runPosted()
+                rounds += 1
+            } while rounds < Self.roundsBeforeHooks && !mailbox.isEmpty
             for hook in hooks.current() { hook.hook?() }
             passes += 1
         } while passes < Self.passesAtEndOfTurn && !mailbox.isEmpty

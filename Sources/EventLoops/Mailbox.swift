@@ -4,7 +4,10 @@
 /// Posts from the loop's own thread do not ring it, because the loop checks its mailbox before it sleeps.
 struct Mailbox: ~Copyable {
     enum Work {
+        /// Of an actor whose executor is the loop.
         case job(UnownedJob)
+        /// Of a task that prefers the loop.
+        case step(UnownedJob, LoopTaskExecutor)
         case closure(@Sendable () -> Void)
     }
 

@@ -38,6 +38,29 @@ struct EndOfTurnTests {
         }
     }
 
+    @Test func `the steps of a task run on the loop, and before the hooks`() async throws {
+        final class Log: Sendable {
+            let lines = Locked<[String]>([])
+            func add(_ line: String) { lines.withLock { $0.append(line) } }
+        }
+        try await running { loop in
+            let log = Log()
+            let executor = LoopTaskExecutor(loop)
+            let task = await on(loop) {
+                loop.atEndOfTurn { log.add("hook") }
+                return Task(executorPreference: executor) {
+                    for _ in 0..<3 {
+                        await withUnsafeContinuation { continuation in loop.execute { continuation.resume() } }
+                        log.add(loop.isCurrent ? "step" : "elsewhere")
+                    }
+                }
+            }
+            await task.value
+            await laterTurn(of: loop)
+            #expect(log.lines.withLock { Array($0.prefix(4)) } == ["step", "step", "step", "hook"])
+        }
+    }
+
     @Test func `a cancelled hook is not called again, even when an earlier one cancels it in the same turn`()
         async throws
     {

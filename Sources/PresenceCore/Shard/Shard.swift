@@ -65,7 +65,8 @@ package actor Shard {
         self.tokens = tokens
         logic = ShardLogic(
             configuration: configuration, clock: clock, store: store, sockets: sockets,
-            workers: ShardWorkers(parts.workers, loop: loop, clock: clock), executor: loop, isAlone: parts.isAlone,
+            workers: ShardWorkers(parts.workers, loop: loop, clock: clock), executor: LoopTaskExecutor(loop),
+            isAlone: parts.isAlone,
             random: BatchedRandom(), logger: parts.logger, place: parts.place,
             outboxBudget: parts.outboxes, failedTokens: parts.failedTokens, shared: parts.shared,
             database: parts.redis.database, features: parts.features,

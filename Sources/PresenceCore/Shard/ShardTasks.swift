@@ -11,7 +11,7 @@ package final class ShardTasks {
     private let trace: RequestTrace?
 
     /// For features that watch descriptors of their own; `nil` in the simulator.
-    package var loop: EventLoop? { executor as? EventLoop }
+    package var loop: EventLoop? { (executor as? LoopTaskExecutor)?.loop }
 
     init(on executor: any TaskExecutor, _ trace: RequestTrace?) {
         self.executor = executor
