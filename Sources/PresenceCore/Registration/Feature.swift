@@ -42,38 +42,14 @@ package protocol Feature: AnyObject, SendableMetatype {
     /// The shard stops: its loop ends soon, and Redis cannot be reached any more.
     func stop()
 
-    /// `connected` was sent to a client: first messages follow now.
-    func sessionGreeted(_ session: Session)
-
-    /// A client has reported whether its user is active, or whether it is in the background.
-    func activityChanged(_ session: Session)
-
-    /// A session of this shard has ended.
-    func sessionEnded(_ session: Session)
-
     /// This shard has ended the sessions that users had on a dead incarnation, known to be alive at `renewedAt`.
     func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp)
-
-    /// A user has chosen a status, whether this shard has the user or not.
-    func statusChosen(_ status: ChosenStatus, by user: UserID)
-
-    /// The chosen status of a user of this shard has become known or was corrected.
-    func statusKnown(of user: LocalUser)
-
-    /// The visibility of a user of this shard has become known, or has changed.
-    func visibilityKnown(of user: LocalUser)
 }
 
 extension Feature {
     package func drain() {}
     package func stop() {}
-    package func sessionGreeted(_ session: Session) {}
-    package func activityChanged(_ session: Session) {}
-    package func sessionEnded(_ session: Session) {}
     package func reaped(_ users: [UserID], of incarnation: String, renewedAt: Timestamp) {}
-    package func statusChosen(_ status: ChosenStatus, by user: UserID) {}
-    package func statusKnown(of user: LocalUser) {}
-    package func visibilityKnown(of user: LocalUser) {}
     package func register(in registry: inout Registry) {}
     package func becameStale() {}
     package func storeAgain() async throws(RedisFailure) {}

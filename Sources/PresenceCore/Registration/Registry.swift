@@ -17,6 +17,21 @@ package struct Registry {
     private(set) var topicKinds: [any TopicKind] = []
     private(set) var intents: [String: IntentExecutor] = [:]
 
+    // MARK: Sessions and users: what features do each time, in the order of the features
+
+    /// `connected` was sent to a client: first messages follow now.
+    package var sessionGreeted: [(Session) -> Void] = []
+    /// A client has reported whether its user is active, or whether it is in the background.
+    package var activityChanged: [(Session) -> Void] = []
+    /// A session of this shard has ended.
+    package var sessionEnded: [(Session) -> Void] = []
+    /// A user has chosen a status, whether this shard has the user or not.
+    package var statusChosen: [(ChosenStatus, UserID) -> Void] = []
+    /// The chosen status of a user of this shard has become known or was corrected.
+    package var statusKnown: [(LocalUser) -> Void] = []
+    /// The visibility of a user of this shard has become known, or has changed.
+    package var visibilityKnown: [(LocalUser) -> Void] = []
+
     // MARK: Events and deadlines
 
     /// An event of the scripts, by its letter.

@@ -100,7 +100,7 @@ extension ShardLogic {
         logSession(of: connection)
         if !link.isLive { connection.staleness = .stale }
         scheduleTokenCheck(connection)
-        for feature in features { feature.sessionGreeted(session) }
+        for react in registry.sessionGreeted { react(session) }
     }
 
     // MARK: Tokens

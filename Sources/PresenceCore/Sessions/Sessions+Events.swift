@@ -11,7 +11,7 @@ extension Sessions {
         guard let id = event.subject else { return }
         let words = event.rest.split(separator: 0x20, maxSplits: 2).map { String(decoding: $0, as: UTF8.self) }
         guard words.count == 3, let status = ChosenStatus(rawValue: words[0]) else { return }
-        for feature in shard.features { feature.statusChosen(status, by: id) }
+        for react in shard.registry.statusChosen { react(status, id) }
         guard let user = users[id] else { return }
         apply(
             .init(

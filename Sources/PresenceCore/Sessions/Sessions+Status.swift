@@ -13,11 +13,12 @@ extension Sessions {
     ) {
         let user = session.user
         let words = StatusArguments(status)
+        let userKey = user.userKey
         let call = ScriptCall(
             .status, in: user.keys,
             [
-                "user": user.userKey, "sessions": user.sessionsKey,
-                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+                "user": userKey, "sessions": user.sessionsKey,
+                "past": shard.past.key(of: user.id, in: user.keys, or: userKey),
             ],
             [
                 "id": user.id, "chosen": words.chosen, "text": words.text, "clearAfter": words.clearAfter,
@@ -41,11 +42,12 @@ extension Sessions {
         // If Redis is unreachable, it is asked later. Asserting a session clears an expired status too, but the
         // assertion may have run just before the status expired.
         guard shard.link.isLive else { return lapseLater(user) }
+        let userKey = user.userKey
         let call = ScriptCall(
             .lapse, in: user.keys,
             [
-                "user": user.userKey, "sessions": user.sessionsKey,
-                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+                "user": userKey, "sessions": user.sessionsKey,
+                "past": shard.past.key(of: user.id, in: user.keys, or: userKey),
             ], ["id": user.id, "bounds": shard.past.bounds])
         shard.run(call) { [self] result in
             guard !shard.link.noticeFencing(in: result), case .success(let value) = result, let words = value.array
@@ -99,9 +101,9 @@ extension Sessions {
         user.chosen = chosen
         if differs {
             if chosen.clearAt != nil { scheduleLapse(of: user) }
-            for feature in shard.features { feature.statusChosen(chosen.status, by: user.id) }
+            for react in shard.registry.statusChosen { react(chosen.status, user.id) }
         }
-        for feature in shard.features { feature.statusKnown(of: user) }
+        for react in shard.registry.statusKnown { react(user) }
     }
 }
 

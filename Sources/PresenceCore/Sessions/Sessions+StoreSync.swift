@@ -42,12 +42,13 @@ extension Sessions {
             hasStatus: chosen.status != "")
         // A lingering session needs no token: its client resumes it with the client's own token.
         let isThere = session.connection != nil
+        let userKey = user.userKey
         let call = ScriptCall(
             script, in: user.keys,
             [
-                "user": user.userKey, "sessions": user.sessionsKey,
+                "user": userKey, "sessions": user.sessionsKey,
                 "shardUsers": user.keys.users(ofShard: shard.link.incarnation), "grants": user.keys.grants(user.id),
-                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+                "past": shard.past.key(of: user.id, in: user.keys, or: userKey),
             ],
             [
                 "id": user.id, "sessionID": session.id, "device": session.deviceField, "kind": session.kind,
@@ -162,7 +163,7 @@ extension Sessions {
         if let connection = session.connection {
             shard.watchers.set(.background, activity == .background, on: connection)
         }
-        for feature in shard.features { feature.activityChanged(session) }
+        for react in shard.registry.activityChanged { react(session) }
         guard session.storedState != session.state else { return done(true) }
         guard shard.link.isLive else {
             // Redis may have got it with its former state, so it is asserted once more.
@@ -183,11 +184,12 @@ extension Sessions {
         session.storedState = nil
         session.reports += 1
         let report = session.reports
+        let userKey = user.userKey
         let call = ScriptCall(
             .activity, in: user.keys,
             [
-                "user": user.userKey, "sessions": user.sessionsKey,
-                "past": shard.past.key(of: user.id, in: user.keys, or: user.userKey),
+                "user": userKey, "sessions": user.sessionsKey,
+                "past": shard.past.key(of: user.id, in: user.keys, or: userKey),
             ], ["id": user.id, "sessionID": session.id, "state": state, "bounds": shard.past.bounds])
         shard.run(call) { [self] result in
             var isStored = false

@@ -111,7 +111,7 @@ package final class Sessions {
         guard !session.hasEnded else { return }
         session.hasEnded = true
         if let connection = session.connection { session.lastHeard = connection.lastHeard }
-        for feature in shard.features { feature.sessionEnded(session) }
+        for react in shard.registry.sessionEnded { react(session) }
         forget(session)
         guard session.mayBeStored else { return }
         ended[session.number] = session

@@ -117,7 +117,7 @@ package final class VisibilityPolicies {
     }
 
     private func notifyFeatures(of user: LocalUser) {
-        for feature in shard.features { feature.visibilityKnown(of: user) }
+        for react in shard.registry.visibilityKnown { react(user) }
     }
 
     /// Applies the policy from a user's hash. `asOf`: the version at the time of the request. If that is still the

@@ -92,6 +92,7 @@ final class Accounts: Feature {
         late = LateWork(shard, in: &registry)
         registerRoutes(in: &registry)
         own.register(in: &registry)
+        registry.sessionGreeted.append { [unowned self] in own.greeted($0) }
         registry.event("A", offers: true) { [unowned self] event in
             guard let user = event.subject, shard.sessions.users[user] != nil else { return }
             own.changed(to: Self.own(event.rest, event.version), of: user)
@@ -104,9 +105,6 @@ final class Accounts: Feature {
         reuses = registry.counter(
             "refresh_reuse_total", help: "refresh tokens used again after their replacement: signed out")
     }
-
-    func sessionGreeted(_ session: Session) { if isOn { own.greeted(session) } }
-    func sessionEnded(_ session: Session) { if isOn { own.ended(session) } }
 
     func storeAgain() async throws(RedisFailure) { if isOn { try await loginKey.read() } }
     func readAgain() async throws(RedisFailure) { if isOn { try await own.readAgain() } }

@@ -28,6 +28,7 @@ final class Console: Feature {
                 registry.route(method, file.path, for: .admins) { [unowned self] call in serve(file, call) }
             }
         }
+        registry.sessionEnded.append { [unowned self] in record($0) }
         registry.leadFromSlash(to: "/console", for: .admins)
         registry.route(
             "GET", "/v1/console/servers", for: .adminCalls, answer: { [unowned self] _ in try await servers() })

@@ -49,8 +49,7 @@ final class SessionEnds: Sendable {
 }
 
 extension Console {
-    func sessionEnded(_ session: Session) {
-        guard shard.configuration[Console.enabled] else { return }
+    func record(_ session: Session) {
         let now = shard.clock.now
         let time = shard.sessions.redisNow(for: session.user)
         let device = session.device?.id.map { #""device":\#(JSONWriter.encoded($0.string)),"# } ?? ""

@@ -28,6 +28,7 @@ final class ContactRequests: Feature {
         asking = Asking(shard)
         lists = OwnState(shard, "asked") { [unowned shard] (user) throws(RedisFailure) in
             let value = try await shard.command(["HGETALL", shard.partitions.keys(of: user).asked(user)])
+            if value.array?.isEmpty == true { return OpenContactRequests.none }
             let list = OpenContactRequests(value, at: shard.clock.redisNow)
             return list.own(bytes: shard.configuration.limits.maxServerMessageBytes)
         }
@@ -36,6 +37,7 @@ final class ContactRequests: Feature {
     func register(in registry: inout Registry) {
         asking.register(in: &registry)
         lists.register(in: &registry)
+        registry.sessionGreeted.append { [unowned self] in lists.greeted($0) }
         // The event has no list: few shards have a session of the user, and those read it.
         registry.event("J") { [unowned self] event in event.subject.map(lists.changed) }
         registry.request(
@@ -53,9 +55,6 @@ final class ContactRequests: Feature {
             })
         registerRoutes(in: &registry)
     }
-
-    func sessionGreeted(_ session: Session) { lists.greeted(session) }
-    func sessionEnded(_ session: Session) { lists.ended(session) }
 
     func readAgain() async throws(RedisFailure) { try await lists.readAgain() }
     func becameLive() { lists.readMissed() }

@@ -69,9 +69,6 @@ final class Conversations: Feature {
     func storeAgain() async throws(RedisFailure) { try await pairKey.read() }
     func readAgain() async throws(RedisFailure) { try await lists.readAgain() }
 
-    func activityChanged(_ session: Session) { lists.activityChanged(session) }
-    func sessionEnded(_ session: Session) { lists.ended(session) }
-
     // MARK: Direct conversations
 
     /// Only servers, which have the key, can compute the id. Two users who create the conversation at once create the

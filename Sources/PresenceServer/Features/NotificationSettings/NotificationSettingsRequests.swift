@@ -61,8 +61,6 @@ final class NotificationSettingsRequests: Feature {
             answer: { [unowned self] (call) async throws(Refusal) in try await set(call) })
     }
 
-    func sessionEnded(_ session: Session) { own.ended(session) }
-
     /// The object that clients get, and whether the user has set anything.
     func settings(of user: UserID) async throws(Refusal) -> (json: [UInt8], areSet: Bool) {
         let key = shard.partitions.keys(of: user).user(user)

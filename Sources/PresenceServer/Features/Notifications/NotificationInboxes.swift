@@ -28,6 +28,7 @@ final class NotificationInboxes {
     }
 
     func register(in registry: inout Registry) {
+        registry.sessionEnded.append { [unowned self] in users.ended($0) }
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
         registry.event("I", offers: true) { [unowned self] in handle($0) }
         retry = registry.deadline { [unowned self] key in
@@ -64,7 +65,6 @@ final class NotificationInboxes {
 
     func cancel(_ subscriber: Subscriber) { users.cancel(subscriber) }
     func unsubscribe(_ connection: Connection) { users.unsubscribe(connection) }
-    func ended(_ session: Session) { users.ended(session) }
 
     /// Reads a user's notifications.
     ///

@@ -49,7 +49,6 @@ final class Notifications: Feature {
     }
 
     func readAgain() async throws(RedisFailure) { try await inboxes.readAgain() }
-    func sessionEnded(_ session: Session) { inboxes.ended(session) }
 
     private func mark(
         _ request: NotificationRequest.Marks, _ context: RequestContext

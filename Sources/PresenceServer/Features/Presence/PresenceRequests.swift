@@ -23,6 +23,7 @@ final class PresenceRequests: Feature {
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.activity(members) }
         ) { [unowned self] activity, context in set(activity, context) }
         registry.event("O") { [unowned shard] in shard.sessions.handle(ownStatus: $0) }
+        registry.statusKnown.append { [unowned self] in statusKnown(of: $0) }
         ownStatus = registry.ownMessage { [unowned self] in ownStatusFrame(of: $0) }
     }
 
@@ -55,7 +56,7 @@ final class PresenceRequests: Feature {
     // MARK: Messages to the user's own connections
 
     /// Sends the chosen status to those of the user's connections that last received another status, or none.
-    func statusKnown(of user: LocalUser) {
+    private func statusKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection)
         where connection.isGreeted && connection.toldStatus != user.chosen {
             shard.watchers.markMail(connection, ownStatus)

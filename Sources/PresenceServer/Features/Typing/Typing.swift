@@ -49,6 +49,11 @@ final class Typing: Feature, TopicKind {
             if case .number(let topic) = key { expire(UInt32(topic)) }
         }
         retries = registry.deadline { [unowned self] _ in sendStops() }
+        registry.sessionEnded.append { [unowned self] in stop($0) }
+        registry.statusChosen.append { [unowned self] status, user in
+            if status == .invisible { shard.sessions.users[user]?.sessions.forEach(stop) }
+            chose(user, isInvisible: status == .invisible)
+        }
         registry.event("T", for: .watchers) { [unowned self] in handle(typing: $0) }
         talks.onMembers.append { [unowned self] in handle(participants: $0) }
         shard.feature(VisibilityRequests.self)?.onChange.append { [unowned self] in handle(visibility: $0) }
@@ -69,12 +74,6 @@ final class Typing: Feature, TopicKind {
     }
 
     func becameLive() { sendStops() }
-    func sessionEnded(_ session: Session) { stop(session) }
-
-    func statusChosen(_ status: ChosenStatus, by user: UserID) {
-        if status == .invisible { shard.sessions.users[user]?.sessions.forEach(stop) }
-        chose(user, isInvisible: status == .invisible)
-    }
 
     // MARK: Invisible users
 

@@ -37,6 +37,7 @@ final class VisibilityRequests: Feature {
     init(_ shard: ShardLogic) { self.shard = shard }
 
     func register(in registry: inout Registry) {
+        registry.visibilityKnown.append { [unowned self] in visibilityKnown(of: $0) }
         registry.request(
             "setVisibility",
             decode: { (members, _) throws(DecodingFailure) in try ClientRequest.setVisibility(members) },
@@ -133,7 +134,7 @@ final class VisibilityRequests: Feature {
 
     // MARK: Messages to the user's own connections
 
-    func visibilityKnown(of user: LocalUser) {
+    private func visibilityKnown(of user: LocalUser) {
         for case let connection? in user.sessions.map(\.connection) {
             shard.watchers.markMail(connection, ownVisibility)
         }

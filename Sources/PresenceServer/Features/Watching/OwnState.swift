@@ -40,6 +40,7 @@ final class OwnState {
             connection.session.flatMap { held[$0.user.id]?.frame } ?? []
         }
         deadline = registry.deadline { [unowned self] _ in readMissed() }
+        registry.sessionEnded.append { [unowned self] in ended($0) }
     }
 
     func greeted(_ session: Session) {
@@ -47,7 +48,7 @@ final class OwnState {
         if !held.isInitial { session.connection.map(mark) }
     }
 
-    func ended(_ session: Session) {
+    private func ended(_ session: Session) {
         guard session.user.sessions.allSatisfy({ $0 === session }) else { return }
         held[session.user.id] = nil
         missed.remove(session.user.id)

@@ -50,6 +50,8 @@ final class ConversationLists {
         paced = registry.deadline { [unowned self] key in
             if case .id(let user) = key { users[user]?.forEach(mark) }
         }
+        registry.activityChanged.append { [unowned self] in activityChanged($0) }
+        registry.sessionEnded.append { [unowned self] in users.ended($0) }
         message = registry.ownMessage { [unowned self] in frames(for: $0) }
         registry.gauge(
             "conversation_lists", help: "connections that watch the list of their user's conversations"
@@ -75,7 +77,6 @@ final class ConversationLists {
 
     func cancel(_ subscriber: Subscriber) { users.cancel(subscriber) }
     func unsubscribe(_ connection: Connection) { users.unsubscribe(connection) }
-    func ended(_ session: Session) { users.ended(session) }
 
     // MARK: Changes
 
@@ -147,7 +148,7 @@ final class ConversationLists {
     private func isAway(_ connection: Connection) -> Bool { connection.session?.activity == .background }
 
     /// A client that returns from the background receives the newest state of each conversation.
-    func activityChanged(_ session: Session) {
+    private func activityChanged(_ session: Session) {
         for subscriber in users[session.user.id] ?? [] where subscriber.connection === session.connection {
             mark(subscriber)
         }
