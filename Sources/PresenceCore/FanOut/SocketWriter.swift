@@ -89,7 +89,7 @@ package final class SocketWriter {
 
     /// The common case needs no copy and no look-up: most connections are due the same run of this turn's changes.
     private func writeToAll() {
-        // Nothing is laid out during the loop.
+        // The turn's changes are all laid out (`Turn`): the loop adds none.
         let turn = watchers.turn
         var slice = Turn.Slice()
         // Counted per slice, not per write.

@@ -12,7 +12,9 @@ extension Messages {
     }
 
     /// A message may be refused, in this order: for the user's bytes; for the token or the session (`Writer`, read here and not
-    /// by the script); for Redis' memory (`StoreRoom`); for a block; and by `send.lua`, which decides, stores and publishes.
+    /// by the script); for Redis' memory (`StoreRoom`); for a block; and by `send.lua`, which decides (membership, length, ban),
+    /// stores and publishes. With moderation, the script is run first to learn whether the text would be stored, and once
+    /// more with the verdict about it.
     private func send(_ request: MessageRequest.Send, _ context: RequestContext) async throws(Refusal) -> Answer {
         try charge(request.message.bytes, context)
         let reply = try await send(request.message, from: context.user, in: request.conversation, by: context.writer)

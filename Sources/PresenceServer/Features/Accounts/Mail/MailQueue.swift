@@ -19,12 +19,13 @@ final class MailQueue {
     /// The lease of a mail: longer than a mail waits for a thread and takes to be sent.
     static let lease: Milliseconds = 90_000
     /// In seconds: the limit for sending a mail, including the wait for mails before it.
-    static let patienceOfServers = 60.0
+    static let sendingLimit = 60.0
     /// The delay before a retry: as long as the mail has been waiting already, so delays double.
-    private static let patience: ClosedRange<Milliseconds> = 5_000...3_600_000
+    private static let retryDelays: ClosedRange<Milliseconds> = 5_000...3_600_000
     /// The pause while the mail server is unreachable; pauses double.
-    private static let rest: ClosedRange<Milliseconds> = 5_000...60_000
-    private static let longest: Milliseconds = 24 * 3_600_000
+    private static let pauses: ClosedRange<Milliseconds> = 5_000...60_000
+    /// A mail that could not be sent for so long is given up.
+    private static let longestTrial: Milliseconds = 24 * 3_600_000
 
     private unowned let shard: ShardLogic
     /// Sends a mail; returns `nil` if it could not be tried. Tests replace it.
@@ -97,7 +98,7 @@ final class MailQueue {
     private func sendNext(of keys: PartitionKeys, on shard: ShardLogic) async -> Bool {
         let take = ScriptCall(
             .takeMail, in: keys, ["mail": keys.mail, "mailing": keys.mailing],
-            ["lease": Self.lease, "longest": Self.patience.upperBound])
+            ["lease": Self.lease, "longest": Self.retryDelays.upperBound])
         guard let reply = try? await shard.reply(to: take) else { return false }
         if reply.word == "OVER" {
             recordFailure("its link is no longer good")
@@ -128,7 +129,7 @@ final class MailQueue {
             recordFailure(reason)
             return nil
         case .later(let reason), .unreachable(let reason):
-            guard age < Self.longest else {
+            guard age < Self.longestTrial else {
                 recordFailure(reason)
                 return nil
             }
@@ -136,9 +137,9 @@ final class MailQueue {
             shard.log("mail not sent", ["reason": reason], level: .warning)
             // Each shard detects for itself that the server is unreachable.
             if case .unreachable = outcome { return 0 }
-            return min(max(age, Self.patience.lowerBound), Self.patience.upperBound)
+            return min(max(age, Self.retryDelays.lowerBound), Self.retryDelays.upperBound)
         // The mail was not tried.
-        case nil: return Self.patience.lowerBound
+        case nil: return Self.retryDelays.lowerBound
         }
     }
 
@@ -147,7 +148,7 @@ final class MailQueue {
         // failures.
         guard shard.clock.now >= restsUntil else { return }
         failures += 1
-        let pause = min(Self.rest.upperBound, Self.rest.lowerBound << Milliseconds(min(failures - 1, 10)))
+        let pause = min(Self.pauses.upperBound, Self.pauses.lowerBound << Milliseconds(min(failures - 1, 10)))
         restsUntil = shard.clock.now + pause
     }
 

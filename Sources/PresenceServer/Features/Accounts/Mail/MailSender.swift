@@ -98,7 +98,7 @@ struct MailSender: Sendable {
         var outgoing = OutgoingMail(url, from: Mail.address(in: sender), to: [mail.to], message: message)
         outgoing.credentials = credentials
         outgoing.clientName = clientName
-        outgoing.limits.total = MailQueue.patienceOfServers
+        outgoing.limits.total = MailQueue.sendingLimit
         // Local connections cannot be intercepted, and local servers have no certificate.
         if let host = URLComponents(string: url)?.host, ["localhost", "127.0.0.1", "::1", "[::1]"].contains(host) {
             outgoing.startTLS = .never

@@ -20,6 +20,9 @@ extension Accounts {
         let language: String?
     }
 
+    /// Attempts to create an account whose claims end meanwhile.
+    private static let mostTries = 4
+
     func signUp(_ call: HTTPCall) async throws(Refusal) -> HTTPResponse {
         let isGuest = try call.body { (body) throws(DecodingFailure) in try body.optionalBool("guest") ?? false }
         if isGuest { return try await signUpGuest(call) }
@@ -39,11 +42,12 @@ extension Accounts {
             tries += 1
             let (user, grant) = (drawUser(in: logins.partition(of: request.email.text)), newGrant())
             let reply = try await create(user, grant, request, hash, logins)
+            // After `OK`, the second word is about the username; without `OK`, the reply is about the address.
             switch (reply.word, reply[0].string) {
             case ("OK", "TAKEN"):
                 return try await respondNameTaken(call, request, Usernames.Obstacle.taken.refusal)
             // A sweep ran before the account was created, and released the name.
-            case ("OK", "GONE"): if tries == 5 { throw .noStore }
+            case ("OK", "GONE"): if tries > Self.mostTries { throw .noStore }
             case ("OK", _):
                 if shard.configuration[Accounts.hideExisting] { return try await respondAlike(user, request.email) }
                 mail.deliver(logins.keys(of: request.email.text))
@@ -55,7 +59,7 @@ extension Accounts {
                 let isTaken = try await hidingFailures { () async throws(Refusal) in
                     try await isHeld(.email(request.email), by: claim)
                 }
-                if isTaken || tries >= 4 { return try await respondTaken(call, request, by: claim.user) }
+                if isTaken || tries >= Self.mostTries { return try await respondTaken(call, request, by: claim.user) }
             }
         }
     }

@@ -15,15 +15,15 @@ if not due then return { 'GONE' } end
 limit, wait = tonumber(limit), tonumber(wait)
 -- A message that was scheduled since the entry was taken has set a time of its own.
 local isNewest = due == tonumber(leaseEnd)
-local function again(after)
+local function decideIn(after)
     if isNewest or now + after < due then due = now + after end
     redis.call('ZADD', pushKey, int(due), entry)
     return { 'OK', int(math.max(0, due - now)) }
 end
 -- Another server may have taken it since.
-if now >= limit then return again(due - now) end
+if now >= limit then return decideIn(due - now) end
 local record, isPush = pushAt(pushedKey, conversation), contents ~= ''
-if record.text ~= known then return again(0) end
+if record.text ~= known then return decideIn(0) end
 -- A user who has left the conversation since it was read gets no push of it, nor one whose account is deleted. Where only the inbox
 -- does not know yet that the user is back, it is decided again as well.
 local hasLeft = string.sub(redis.call('HGET', inboxKey, conversation) or '', 1, 4) == 'out '
@@ -33,14 +33,14 @@ if isPush and isDeleted and isNotification then
     redis.call('ZREM', pushKey, entry)
     return { 'OK', '' }
 end
-if isPush and (hasLeft or isDeleted) then return again(due - now) end
-if wait > 0 and (not isPush or hasSession(sessionsKey)) then return again(hasSession(sessionsKey) and wait or 0) end
+if isPush and (hasLeft or isDeleted) then return decideIn(due - now) end
+if wait > 0 and (not isPush or hasSession(sessionsKey)) then return decideIn(hasSession(sessionsKey) and wait or 0) end
 local reply = { 'OK', '' }
 -- Nothing newer can be scheduled of a notification: another server that has taken it too finds none.
 if isNewest or isNotification then -- mutation: newer-is-decided
     redis.call('ZREM', pushKey, entry)
 else
-    reply = again(due - now)
+    reply = decideIn(due - now)
 end
 -- Without a push, nothing is held any more: from the next message on it is decided as usual.
 if not isPush then
