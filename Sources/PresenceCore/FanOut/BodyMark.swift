@@ -1,3 +1,4 @@
+import Glibc
 import PresenceProtocol
 
 /// Fills in a placeholder at the beginning of URLs in profile bodies. Its replacement is the server's public URL, which
@@ -24,8 +25,11 @@ package struct BodyMark {
     /// A body for clients; `nil` if it needs no change.
     func filling(_ body: UnsafeRawBufferPointer) -> [UInt8]? {
         var (filled, from, at): ([UInt8], Int, Int) = ([], 0, 0)
-        while at + mark.count <= body.count {
-            guard body[at] == mark[0], body[at..<at + mark.count].elementsEqual(mark) else {
+        // Unsafe: all bytes compared are within the body, which is valid during the call.
+        while let start = body.baseAddress, let found = memchr(start + at, Int32(mark[0]), body.count - at) {
+            at = UnsafeRawPointer(found) - start
+            guard at + mark.count <= body.count else { break }
+            guard memcmp(found, mark, mark.count) == 0 else {
                 at += 1
                 continue
             }

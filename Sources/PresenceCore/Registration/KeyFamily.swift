@@ -32,5 +32,7 @@ package struct KeyFamily: Sendable, Hashable {
 }
 
 extension PartitionKeys {
-    package func key(_ family: KeyFamily, _ id: Identifier) -> String { "\(name):\(family.name):\(id.string)" }
+    package func key(_ family: KeyFamily, _ id: Identifier) -> String {
+        String(joining: name, ":", family.name, ":", id.string)
+    }
 }

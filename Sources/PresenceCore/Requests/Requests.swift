@@ -134,6 +134,7 @@ extension Registry {
     }
 
     /// - Throws: `unknownType` if no feature has registered it.
+    @inline(__always)
     func request(of type: JSONValue) throws(DecodingFailure) -> RegisteredRequest {
         let found =
             type.isEscaped ? type.string.flatMap { requests[RequestName($0)] } : requests[RequestName(type.bytes)]

@@ -4,7 +4,7 @@ import PresenceProtocol
 ///
 /// The scripts that change a user's presence write them in the same step, so the two cannot differ. Without such a
 /// feature, the scripts get no bounds and keep none.
-package struct PastStatuses: Sendable {
+package final class PastStatuses: Sendable {
     private let family: KeyFamily
     /// `KEEP MOST`, as the scripts read it.
     fileprivate let bounds: String

@@ -34,30 +34,20 @@ package struct Writer {
 
     /// The last keys of a script in the user's own partition. A ban ends all sessions, so only a call over HTTP has to
     /// look for one besides its grant (`h`).
-    package var keys: [String] {
-        guard let grant else { return keys([key], ":writer:t:", String(issuedAt)) }
-        return session == nil
-            ? keys([home.user(user), key], ":writer:h:", grant.string) : keys([key], ":writer:g:", grant.string)
-    }
-
-    /// The same keys, but for a script that reads the user's record anyway and compares the time of revocation there.
-    var keysBesideRecord: [String] { grant == nil ? keys([], ":writer:u:", String(issuedAt)) : keys }
-
-    /// - Parameter first: The keys before those of the session and of the token.
-    private func keys(_ first: [String], _ kind: String, _ word: String) -> [String] {
-        var keys = first
-        keys.reserveCapacity(4)
-        var last = home.name
-        last.reserveCapacity(home.name.utf8.count + kind.utf8.count + word.utf8.count + 32)
-        last += kind
-        last += word
-        if let session {
-            keys.append(home.sessions(user))
-            last += " "
-            last += session
+    ///
+    /// - Parameter readsUser: Whether the script reads the user's record anyway, and compares the time of revocation there.
+    func addKeys(to keys: inout [String], readsUser: Bool) {
+        let (kind, word): (String, String)
+        if let grant {
+            if session == nil { keys.append(home.user(user)) }
+            keys.append(key)
+            (kind, word) = (session == nil ? ":writer:h:" : ":writer:g:", grant.string)
+        } else {
+            if !readsUser { keys.append(key) }
+            (kind, word) = (readsUser ? ":writer:u:" : ":writer:t:", String(issuedAt))
         }
-        keys.append(last)
-        return keys
+        if session != nil { keys.append(home.sessions(user)) }
+        keys.append(String(joining: home.name, kind, word, session == nil ? "" : " ", session ?? ""))
     }
 
     /// Revoking the tokens removes all grants, so an existing grant is valid.
@@ -79,11 +69,6 @@ package struct Writer {
         guard grant != nil else { return TokenStanding(answer, issuedAt: issuedAt, at: now) }
         return answer.int == 0 ? .revoked : .valid
     }
-}
-
-extension Writer? {
-    /// The last keys of a script in the user's own partition; none if a backend or the server itself writes.
-    package var keys: [String] { self?.keys ?? [] }
 }
 
 extension ShardLogic {

@@ -32,14 +32,14 @@ package struct ScriptCall {
         self.script = script
         session = writer?.session
         var words: [String] = []
-        words.reserveCapacity(keys.count + eachKey.count + 5)
+        words.reserveCapacity(keys.count + eachKey.count + 6)
         if let partition, script.isFenced {
             words.append(partition.shards)
             words.append(partition.floor)
         }
         for (_, key) in keys { words.append(key) }
         words += eachKey
-        if let writer { words += readsUser ? writer.keysBesideRecord : writer.keys }
+        writer?.addKeys(to: &words, readsUser: readsUser)
         self.keys = words
         words = []
         words.reserveCapacity(arguments.count + each.count + 2)

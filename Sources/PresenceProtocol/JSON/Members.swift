@@ -143,27 +143,27 @@ extension Array where Element == Identifier {
         return filter { seen.insert($0).inserted }
     }
 
-    /// Whether two of at most 100 ids are equal. The ids are put in a table of 256 places, so that few collide; only
+    /// Whether two of at most 100 ids are equal. The ids are put in a table of 128 places, so that few collide; only
     /// ids with equal hashes are compared as strings.
     private var hasRepetitions: Bool {
-        // Unsafe: the memory belongs to this call.
-        withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 356) { memory in
-            memory.initialize(repeating: 0)
-            let places = UnsafeMutableBufferPointer(rebasing: memory[..<256])
-            let hashes = UnsafeMutableBufferPointer(rebasing: memory[256...])
-            for index in indices {
-                let hash = self[index].hash
-                hashes[index] = hash
-                var place = UInt8(truncatingIfNeeded: hash >> 32)
-                // 0, or the number of the id at this place.
-                while places[Int(place)] != 0 {
-                    let other = Int(places[Int(place)]) - 1
-                    if hashes[other] == hash, self[other] == self[index] { return true }
-                    place &+= 1
+        // Unsafe: the memory belongs to this call. It is on the stack, which up to 1,024 bytes may be.
+        withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 128) { places in
+            withUnsafeTemporaryAllocation(of: UInt64.self, capacity: 100) { hashes in
+                places.initialize(repeating: 0)
+                for index in indices {
+                    let hash = self[index].hash
+                    hashes.initializeElement(at: index, to: hash)
+                    var place = Int(truncatingIfNeeded: hash >> 32) & 127
+                    // 0, or the number of the id at this place.
+                    while places[place] != 0 {
+                        let other = Int(places[place]) - 1
+                        if hashes[other] == hash, self[other] == self[index] { return true }
+                        place = (place + 1) & 127
+                    }
+                    places[place] = UInt8(index + 1)
                 }
-                places[Int(place)] = UInt64(index + 1)
+                return false
             }
-            return false
         }
     }
 }

@@ -45,6 +45,8 @@ public enum FreeText {
     public static func isVisible(_ text: String) -> Bool { text.unicodeScalars.contains(where: isVisible) }
 
     private static func isVisible(_ scalar: Unicode.Scalar) -> Bool {
+        // The standard library searches its tables for ASCII too.
+        if scalar.isASCII { return (0x21...0x7E).contains(scalar.value) }
         // Symbols without a shape: the empty pattern of braille, and the null note head of music.
         if scalar.value == 0x2800 || scalar.value == 0x1D159 { return false }
         let properties = scalar.properties
@@ -61,11 +63,13 @@ public enum FreeText {
     /// Whether the code point has no effect or meaning in a name: a deprecated format character (U+206A to U+206F) or a
     /// noncharacter.
     public static func isMeaningless(_ scalar: Unicode.Scalar) -> Bool {
-        (0x206A...0x206F).contains(scalar.value) || scalar.properties.isNoncharacterCodePoint
+        !scalar.isASCII && ((0x206A...0x206F).contains(scalar.value) || scalar.properties.isNoncharacterCodePoint)
     }
 
     /// `text` without the Unicode white space at both its ends.
     public static func trimmed(_ text: String) -> String {
+        let visible: ClosedRange<UInt8> = 0x21...0x7E
+        if let first = text.utf8.first, let last = text.utf8.last, visible ~= first, visible ~= last { return text }
         let scalars = text.unicodeScalars
         guard let first = scalars.firstIndex(where: { !$0.properties.isWhitespace }),
             let last = scalars.lastIndex(where: { !$0.properties.isWhitespace })

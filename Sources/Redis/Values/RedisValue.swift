@@ -18,7 +18,7 @@ extension RedisValue {
     public var int: Int64? {
         switch self {
         case .integer(let value): value
-        case .bytes(let bytes): String(validating: bytes, as: UTF8.self).flatMap(Int64.init)
+        case .bytes(let bytes): Self.text(bytes).flatMap(Int64.init)
         case .status(let text): Int64(text)
         case .null, .array, .error: nil
         }
@@ -28,9 +28,15 @@ extension RedisValue {
     public var string: String? {
         switch self {
         case .status(let text): text
-        case .bytes(let bytes): String(validating: bytes, as: UTF8.self)
+        case .bytes(let bytes): Self.text(bytes)
         case .null, .integer, .array, .error: nil
         }
+    }
+
+    /// Most texts are short, and ASCII: the standard library validates those at five times the cost.
+    private static func text(_ bytes: [UInt8]) -> String? {
+        guard bytes.allSatisfy({ $0 < 0x80 }) else { return String(validating: bytes, as: UTF8.self) }
+        return String(unsafeUninitializedCapacity: bytes.count) { $0.update(fromContentsOf: bytes) }
     }
 
     /// The bytes of a bulk string or a status; `nil` for anything else.

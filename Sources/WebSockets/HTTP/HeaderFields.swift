@@ -4,10 +4,19 @@ import Glibc
 public struct HeaderFields: Sendable {
     /// The positions of a name and its value in `bytes`. A head has fewer than 65,536 bytes.
     struct Field {
-        var nameStart: UInt16
-        var nameEnd: UInt16
-        var valueStart: UInt16
-        var valueEnd: UInt16
+        let nameStart: UInt16
+        let valueStart: UInt16
+        let valueEnd: UInt16
+        /// The parts of the name that are compared first.
+        let key: UInt32
+
+        /// - Parameter name: Not empty.
+        init(_ bytes: UnsafeRawBufferPointer, name: Range<Int>, value: Range<Int>) {
+            nameStart = UInt16(name.lowerBound)
+            valueStart = UInt16(value.lowerBound)
+            valueEnd = UInt16(value.upperBound)
+            key = HeaderFields.key(name.count, bytes[name.lowerBound], bytes[name.upperBound - 1])
+        }
     }
 
     private let bytes: [UInt8]
@@ -54,16 +63,11 @@ public struct HeaderFields: Sendable {
         byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t")
     }
 
-    /// The parts of a name that are compared first: its length, its first and its last byte.
+    /// A name's length, its first and its last byte.
     private static func key(_ name: String) -> UInt32 {
         let utf8 = name.utf8
         guard let first = utf8.first, let last = utf8.last else { return 0 }
         return key(utf8.count, first, last)
-    }
-
-    private func key(_ field: Field) -> UInt32 {
-        Self.key(
-            Int(field.nameEnd - field.nameStart), bytes[Int(field.nameStart)], bytes[Int(field.nameEnd) - 1])
     }
 
     /// The key is the same for both cases of a letter. Other bytes may collide too; the full comparison distinguishes
@@ -73,7 +77,7 @@ public struct HeaderFields: Sendable {
     }
 
     private func isNamed(_ field: Field, _ name: String, _ key: UInt32) -> Bool {
-        guard self.key(field) == key else { return false }
+        guard field.key == key else { return false }
         var index = Int(field.nameStart)
         for byte in name.utf8 {
             let own = bytes[index]

@@ -87,10 +87,7 @@ struct RequestHeadReader {
             throw .malformed("a header has a control character in its value")
         }
         if fields.isEmpty { fields.reserveCapacity(Self.usualFields) }
-        fields.append(
-            .init(
-                nameStart: UInt16(line.lowerBound), nameEnd: UInt16(colon), valueStart: UInt16(start),
-                valueEnd: UInt16(end)))
+        fields.append(.init(bytes, name: line.lowerBound..<colon, value: start..<end))
     }
 
     // MARK: - The whole

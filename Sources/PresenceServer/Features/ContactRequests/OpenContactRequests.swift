@@ -68,6 +68,8 @@ struct OpenContactRequests {
 
     private let version: Int64
     private let requests: [[UInt8]]
+    /// Of a user without a record, as most are.
+    static let none = OpenContactRequests(.array([]), at: 0).own(bytes: .max)
 
     /// - Parameter value: The hash.
     init(_ value: RedisValue, at now: Timestamp) {

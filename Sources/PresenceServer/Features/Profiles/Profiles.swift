@@ -71,16 +71,19 @@ extension ProfileChanges {
 
     /// Pairs of a member and its encoded value ('' to remove it), as the script takes them.
     var arguments: [String] {
-        let members = [
-            ("displayName", displayName), ("photoURL", photoURL), ("timezone", timezone), ("locale", locale),
-        ]
-        return members.flatMap { member, change -> [String] in
+        var words: [String] = []
+        func add(_ member: String, _ change: Change<String>) {
             switch change {
-            case .keep: []
-            case .remove: [member, ""]
-            case .set(let value): [member, JSONWriter.encoded(value)]
+            case .keep: break
+            case .remove: words += [member, ""]
+            case .set(let value): words += [member, JSONWriter.encoded(value)]
             }
         }
+        add("displayName", displayName)
+        add("photoURL", photoURL)
+        add("timezone", timezone)
+        add("locale", locale)
+        return words
     }
 }
 
