@@ -1,4 +1,5 @@
 import CZlib
+import EventLoops
 import WebSockets
 
 /// Compression of responses: text of more than 1 KiB, as gzip, on a pool of its own.
@@ -8,10 +9,13 @@ enum Compression {
 
     /// Whether compression pays off. Bodies that are already compressed, or are a part, are excluded.
     static func isWorth(_ response: HTTPResponse) -> Bool {
-        guard response.body.count > least, response.source == nil, response.status != 206 else { return false }
-        return response.headers.contains { $0.name == "Content-Type" && isText($0.value) }
+        guard response.source == nil, response.status != 206 else { return false }
+        return response.headers.contains { $0.name == "Content-Type" && isWorth(response.body.count, of: $0.value) }
             && !response.headers.contains { $0.name == "Content-Encoding" }
     }
+
+    /// The same for so many bytes of a type.
+    static func isWorth(_ count: Int, of type: String) -> Bool { count > least && isText(type) }
 
     private static func isText(_ type: String) -> Bool {
         let name = type.prefix { $0 != ";" }
@@ -43,14 +47,22 @@ enum Compression {
     }
 }
 
-/// Embedded bytes to serve, with their gzip form: compressed once, not for each client.
-package struct PackedBytes: Sendable {
+/// Embedded bytes to serve, and their gzip form: made for the first client that accepts it, and kept.
+package final class PackedBytes: Sendable {
     package let plain: [UInt8]
-    /// `nil` if it would not be smaller.
-    package let gzip: [UInt8]?
+    private let form = Locked<[UInt8]?>(nil)
 
-    package init(_ plain: [UInt8]) {
-        self.plain = plain
-        gzip = plain.count > Compression.least ? Compression.gzip(plain, level: 9) : nil
+    package init(_ plain: [UInt8]) { self.plain = plain }
+
+    /// The gzip form if a client had it before.
+    var gzip: [UInt8]? { form.withLock { $0 } }
+
+    /// Makes the gzip form; two threads may do so at a time. Not for a loop: the longest file takes some ms.
+    ///
+    /// - Returns: `nil` if it would not be smaller.
+    func pack() -> [UInt8]? {
+        let packed = Compression.gzip(plain, level: 9)
+        form.withLock { $0 = packed }
+        return packed
     }
 }

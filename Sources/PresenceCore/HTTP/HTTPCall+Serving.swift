@@ -13,15 +13,30 @@ extension HTTPCall {
         respond(response)
     }
 
-    /// The same for compressed bytes. Each form has its own ETag.
+    /// The same with a gzip form, for text. Each form has its own ETag.
     package func serve(_ bytes: PackedBytes, as content: HTTPContent) {
-        guard let packed = bytes.gzip else { return serve(bytes.plain, as: content) }
+        guard Compression.isWorth(bytes.plain.count, of: content.type) else { return serve(bytes.plain, as: content) }
         var content = content
         content.headers.append(("Vary", "Accept-Encoding"))
         guard api.acceptsGzip(exchange) else { return serve(bytes.plain, as: content) }
+        if let packed = bytes.gzip { return serve(gzip: packed, as: content) }
+        do throws(WorkRefusal) {
+            try shard.jobs.run(in: .compression, for: exchange.socket) {
+                bytes.pack()
+            } then: { [content] outcome in
+                guard case .success(let packed?) = outcome else { return serve(bytes.plain, as: content) }
+                serve(gzip: packed, as: content)
+            }
+        } catch {
+            serve(bytes.plain, as: content)
+        }
+    }
+
+    private func serve(gzip bytes: [UInt8], as content: HTTPContent) {
+        var content = content
         content.headers.append(("Content-Encoding", "gzip"))
         content.tag = content.tag.map { $0 + "-gzip" }
-        serve(packed, as: content)
+        serve(bytes, as: content)
     }
 
     /// Responds with a file; 404 if there is none. It is opened and read off the loop, and is in memory in pieces of 64
