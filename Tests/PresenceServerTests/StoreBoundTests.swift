@@ -18,7 +18,7 @@ struct StoreBoundTests {
         private let url: String
         private let mostBytes: Int
         private lazy var store = try! RedisLocation(url: url).store(
-            loop: loop, options: RedisOptions(), partitions: Partitions(count: 4), scripts: [], replicas: 0,
+            loop: loop, options: RedisOptions(), partitions: Partitions(count: 4), replicas: 0,
             mostBytes: mostBytes,
             name: "test")
 

@@ -26,8 +26,9 @@ struct ScriptTests {
 
     @Test func `scripts run in the order in which they were given, also when Redis has forgotten them`() async throws {
         let admin = try server.admin()
-        try await Client.with(server.unix, scripts: [script]) { client in
+        try await Client.with(server.unix) { client in
             await client.ready()
+            #expect(await client.run(script, keys: ["before"], "x") == .success(.integer(1)))
             try admin.command("SCRIPT", "FLUSH")
             let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
                 var answers: [Answer] = []
@@ -53,9 +54,11 @@ struct ScriptTests {
     @Test func `a script that Redis has forgotten is sent whole once, whatever is under way`() async throws {
         let admin = try server.admin()
         let other = RedisScript(name: "other", source: "return redis.call('RPUSH', KEYS[1], 'other')")
-        try await Client.with(server.unix, scripts: [script, other]) { client in
+        try await Client.with(server.unix) { client in
             await client.ready()
+            for script in [script, other] { _ = await client.run(script, keys: ["before"], "x") }
             try admin.command("SCRIPT", "FLUSH")
+            try admin.command("CONFIG", "RESETSTAT")
             let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
                 var answers: [Answer] = []
                 for number in 0..<100 {
@@ -74,8 +77,9 @@ struct ScriptTests {
 
     @Test func `calls behind a forgotten script count, are bounded, and fail with the connection`() async throws {
         let admin = try server.admin()
-        try await Client.with(server.unix, .with { $0.maximumPending = 4 }, scripts: [script]) { client in
+        try await Client.with(server.unix, .with { $0.maximumPending = 4 }) { client in
             await client.ready()
+            _ = await client.run(script, keys: ["before"], "x")
             try admin.command("SCRIPT", "FLUSH")
             let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
                 var answers: [Answer] = []
@@ -107,58 +111,46 @@ struct ScriptTests {
         }
     }
 
-    @Test func `scripts are known before the connection is ready`() async throws {
-        let other = RedisScript(name: "other", source: "return 'other'")
-        try await Client.with(server.unix, scripts: [script, other]) { client in
-            await client.ready()
-            #expect(await client.send("EVALSHA", .string(other.sha1), 0).value?.string == "other")
-            #expect(await client.run(script, keys: ["l"], "x").value?.int == 1)
-        }
-    }
-
-    @Test func `a script that does not compile is named, and tried again less and less often`() async throws {
-        let broken = RedisScript(name: "broken", source: "return return")
+    @Test func `the first call on a connection sends the script whole, and the next ones do not`() async throws {
         let admin = try server.admin()
-        try await Client.with(
-            server.unix,
-            .with {
-                $0.firstRetry = 5; $0.slowestRetry = 5_000
-            }, scripts: [script, broken, script]
-        ) { client in
-            #expect(
-                await client.breakReason().contains("script broken failed: Redis answered: ERR Error compiling script"))
-            let loop = client.loop
-            let waits = await client.wait { (connection, done: @escaping ([Int64]) -> Void) in
-                var waits: [Int64] = []
-                var broke: Int64?
-                connection.onState = { state in
-                    if state.isDisconnected { broke = loop.now }
-                    guard state == .connecting, let since = broke else { return }
-                    waits.append(loop.now - since)
-                    guard waits.count == 5 else { return }
-                    connection.onState = { _ in }
-                    done(waits)
+        try await Client.with(server.unix) { client in
+            for connection in 1...2 {
+                await client.ready()
+                let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
+                    var answers: [Answer] = []
+                    for _ in 1...3 {
+                        connection.run(script, keys: ["list"], arguments: ["x"]) {
+                            answers.append($0)
+                            if answers.count == 3 { done(answers) }
+                        }
+                    }
                 }
+                #expect(answers == (1...3).map { .success(.integer(3 * Int64(connection - 1) + $0)) })
+                let statistics = try admin.command("INFO", "commandstats").string ?? ""
+                #expect(statistics.contains("cmdstat_eval:calls=\(connection),"))
+                #expect(statistics.contains("cmdstat_evalsha:calls=\(2 * connection),"))
+                await client.onLoop { $0.reconnect(reason: "told to") }
             }
-            // The upper halves of 5, 10, 20, 40, 80, begun with the first or the second of them.
-            #expect(waits[4] >= 40, "\(waits)")
         }
-        #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_script|load") == true)
     }
 
-    @Test func `a server that is busy, or forbids it, loads them when it can`() async throws {
-        let admin = try server.admin()
-        try admin.command("ACL", "SETUSER", "ann", "on", ">pw", "~*", "+@all", "-script|load")
-        var endpoint = server.unix
-        (endpoint.user, endpoint.password) = ("ann", "pw")
-        try await Client.with(endpoint, .with { $0.refusedRetry = 40 }, scripts: [script]) { client in
-            #expect(await client.breakReason().contains("script append failed: Redis answered: NOPERM"))
-            try admin.command("ACL", "SETUSER", "ann", "+script|load")
+    @Test func `a script that does not compile fails each of its calls, and no other`() async throws {
+        let broken = RedisScript(name: "broken", source: "return return")
+        try await Client.with(server.unix) { client in
             await client.ready()
+            for _ in 1...2 {
+                let failure = await client.run(broken, keys: ["list"]).failure
+                #expect("\(failure!)".contains("Error compiling script"))
+            }
+            #expect(await client.run(script, keys: ["list"], "x") == .success(.integer(1)))
         }
+    }
+
+    @Test func `a server that runs a long script is waited for`() async throws {
+        let admin = try server.admin()
         try admin.command("CONFIG", "SET", "busy-reply-threshold", 1)
         let endless = try server.admin()
-        try await Client.with(endpoint, scripts: [script]) { client in
+        try await Client.with(server.unix) { client in
             await client.ready()
             // It sends no commands: only its end matters.
             let ended = Task.detached { [endless = UncheckedBox(endless)] in

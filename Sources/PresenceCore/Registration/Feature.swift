@@ -63,7 +63,9 @@ package struct FeaturePlan: Sendable {
     package let name: String
     /// Whether a server works without it.
     package var isOptional = true
-    package var scripts: [Script] = []
+    /// Assembled when they are first used: a start needs few of them.
+    package var scripts: [Script] { ownScripts() + claims.flatMap(\.scripts) }
+    private let ownScripts: @Sendable () -> [Script]
     package var keys: [KeyFamily] = []
     package var settings: [any AnySetting] = []
     /// Threads for work that takes too long for a loop.
@@ -84,8 +86,8 @@ package struct FeaturePlan: Sendable {
     package var warnings: @Sendable (ServerConfiguration) -> [String] = { _ in [] }
 
     package init(
-        name: String, isOptional: Bool = true, scripts: [Script] = [], keys: [KeyFamily] = [],
-        settings: [any AnySetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = [],
+        name: String, isOptional: Bool = true, scripts: @autoclosure @escaping @Sendable () -> [Script] = [],
+        keys: [KeyFamily] = [], settings: [any AnySetting] = [], pools: [WorkerPlan] = [], claims: [ClaimPlan] = [],
         needsOffers: @escaping @Sendable (ServerConfiguration) -> Bool = { _ in false },
         past: @escaping @Sendable (ServerConfiguration) -> PastStatuses? = { _ in nil },
         check: @escaping @Sendable (ServerConfiguration) throws(InvalidConfiguration) -> Void = {
@@ -96,7 +98,7 @@ package struct FeaturePlan: Sendable {
     ) {
         self.name = name
         self.isOptional = isOptional
-        self.scripts = scripts + claims.flatMap(\.scripts)
+        ownScripts = scripts
         self.keys = keys + claims.flatMap(\.keys)
         self.settings = settings
         self.pools = pools

@@ -51,7 +51,6 @@ package actor Shard {
         options.commandTimeout = configuration.commandTimeout
         store = parts.redis.store(
             loop: loop, options: options, partitions: Partitions(configuration, database: parts.redis.database),
-            scripts: Script.all(of: configuration.enabled(parts.features)),
             replicas: configuration.redis.wait, mostBytes: configuration.limits.redisBytes(of: parts.place.of),
             name: "presence")
         let proxies = TrustedProxies(configuration.trustedProxies.compactMap(AddressRange.init))

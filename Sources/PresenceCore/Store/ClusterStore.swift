@@ -33,8 +33,8 @@ final class ClusterStore: ConnectedStore {
     private var heard: [ClusterNode: Int] = [:]
 
     init(
-        loop: EventLoop, seeds: RedisClusterSeeds, options: RedisOptions, partitions: Partitions, scripts: [Script],
-        replicas: Int, mostBytes: Int, name: String
+        loop: EventLoop, seeds: RedisClusterSeeds, options: RedisOptions, partitions: Partitions, replicas: Int,
+        mostBytes: Int, name: String
     ) {
         self.loop = loop
         self.options = options
@@ -43,10 +43,8 @@ final class ClusterStore: ConnectedStore {
         self.name = name
         directory = ClusterDirectory(loop: loop, seeds: seeds, name: name + ":directory", options: options)
         commands = ClusterLane(
-            loop: loop, directory: directory, name: name + ":commands", scripts: scripts.map(\.redis),
-            replicas: replicas,
-            options: options)
-        lease = ClusterLane(loop: loop, directory: directory, name: name + ":lease", scripts: [], options: options)
+            loop: loop, directory: directory, name: name + ":commands", replicas: replicas, options: options)
+        lease = ClusterLane(loop: loop, directory: directory, name: name + ":lease", options: options)
         commands.onRoundTrip = { [unowned self] in onRoundTrip($0) }
         commands.onFewReplicas = { [unowned self] in onFewReplicas($0) }
         commands.onState = { [unowned self] in handle(.commands, $0) }

@@ -27,26 +27,24 @@ extension RedisLocation {
     /// The connections of a shard to this Redis. `mostBytes`: the bytes of commands that may wait before requests are
     /// rejected.
     func store(
-        loop: EventLoop, options: RedisOptions, partitions: Partitions, scripts: [Script], replicas: Int,
-        mostBytes: Int, name: String
+        loop: EventLoop, options: RedisOptions, partitions: Partitions, replicas: Int, mostBytes: Int,
+        name: String
     ) -> any ConnectedStore {
         switch self {
         case .server(let endpoint):
             RedisStore(
-                loop: loop, place: .fixed(endpoint), options: options, partitions: partitions, scripts: scripts,
-                replicas: replicas,
-                mostBytes: mostBytes, name: name)
+                loop: loop, place: .fixed(endpoint), options: options, partitions: partitions,
+                replicas: replicas, mostBytes: mostBytes, name: name)
         case .sentinels(let sentinels):
             RedisStore(
                 loop: loop,
                 place: .master(
                     RedisMaster(loop: loop, sentinels: sentinels, name: name + ":sentinel", options: options)),
-                options: options, partitions: partitions, scripts: scripts, replicas: replicas, mostBytes: mostBytes,
+                options: options, partitions: partitions, replicas: replicas, mostBytes: mostBytes,
                 name: name)
         case .cluster(let seeds):
             ClusterStore(
-                loop: loop, seeds: seeds, options: options, partitions: partitions, scripts: scripts,
-                replicas: replicas,
+                loop: loop, seeds: seeds, options: options, partitions: partitions, replicas: replicas,
                 mostBytes: mostBytes, name: name)
         }
     }

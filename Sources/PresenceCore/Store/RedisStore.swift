@@ -35,8 +35,7 @@ final class RedisStore: ConnectedStore {
     }
 
     init(
-        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, scripts: [Script], replicas: Int,
-        mostBytes: Int, name: String
+        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, replicas: Int, mostBytes: Int, name: String
     ) {
         self.loop = loop
         self.place = place
@@ -44,16 +43,15 @@ final class RedisStore: ConnectedStore {
         self.partitions = partitions
         self.mostBytes = mostBytes
         self.name = name
-        func connection(_ lane: String, scripts: [RedisScript] = []) -> RedisConnection {
+        func connection(_ lane: String) -> RedisConnection {
             switch place {
             case .fixed(let endpoint):
-                RedisConnection(loop: loop, endpoint: endpoint, name: name + lane, options: options, scripts: scripts)
+                RedisConnection(loop: loop, endpoint: endpoint, name: name + lane, options: options)
             case .master(let master):
-                RedisConnection(loop: loop, master: master, name: name + lane, options: options, scripts: scripts)
+                RedisConnection(loop: loop, master: master, name: name + lane, options: options)
             }
         }
-        // Loaded once for all calls: a script that is missing nevertheless is loaded when it is called.
-        commands = connection(":commands", scripts: scripts.map(\.redis))
+        commands = connection(":commands")
         lease = connection(":lease")
         waits =
             replicas == 0

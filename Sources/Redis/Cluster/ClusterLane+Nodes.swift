@@ -45,7 +45,7 @@ extension ClusterLane {
         if let node = nodes[master] { return node }
         guard !isClosed else { return nil }
         let endpoint = directory.endpoint(of: master)
-        let connection = RedisConnection(loop: loop, endpoint: endpoint, name: name, options: options, scripts: scripts)
+        let connection = RedisConnection(loop: loop, endpoint: endpoint, name: name, options: options)
         let node = Node(connection, replicas > 0 ? waits(of: connection, at: endpoint) : nil)
         nodes[master] = node
         connection.onRoundTrip = onRoundTrip

@@ -8,7 +8,7 @@ import EventLoops
 /// they have waited for `commandTimeout`. Redis has run none of these commands. A command whose answer was lost is
 /// never repeated.
 ///
-/// down ──every slot has a master, each connected and with the scripts loaded──▶ up
+/// down ──every slot has a master, each connected──▶ up
 ///       ▲── a master's connection breaks, a master was replaced, a command waited too long ──┘
 ///
 /// In `down` commands fail immediately; held commands fail as not sent. A slot that moves from one master to another
@@ -36,7 +36,6 @@ public final class ClusterLane {
     let directory: ClusterDirectory
     let name: String
     let options: RedisOptions
-    let scripts: [RedisScript]
     /// Replicas that must have an acknowledged change; 0 requires none.
     let replicas: Int
     var map: SlotMap?
@@ -56,13 +55,12 @@ public final class ClusterLane {
     private static let hastyRedirections = 4
 
     public init(
-        loop: EventLoop, directory: ClusterDirectory, name: String, scripts: [RedisScript], replicas: Int = 0,
+        loop: EventLoop, directory: ClusterDirectory, name: String, replicas: Int = 0,
         options: RedisOptions = RedisOptions()
     ) {
         self.loop = loop
         self.directory = directory
         self.name = name
-        self.scripts = scripts
         self.replicas = replicas
         self.options = options
     }

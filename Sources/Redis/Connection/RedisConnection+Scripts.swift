@@ -1,15 +1,16 @@
 extension RedisConnection {
-    /// Runs a script that Redis should know already. If it does not (`NOSCRIPT`: nothing ran), the source is sent,
-    /// which also makes Redis remember it.
+    /// Runs a script. The first call on a link sends its source, which makes Redis remember it; later ones send its SHA-1.
     ///
-    /// Scripts run in the order of submission. So a script that Redis does not know is sent again after all pending
-    /// commands are answered, and later scripts wait behind it; other commands do not. The exception: of two pending
-    /// scripts, the later one may run first if another client loads its script between them.
+    /// Scripts run in the order of submission. So a script that Redis has forgotten since (`NOSCRIPT`: nothing ran) is sent
+    /// again after all pending commands are answered, and later scripts wait behind it; other commands do not. The
+    /// exception: of two pending scripts, the later one may run first if this or another client sends its source between
+    /// them.
     public func run(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument] = [], reply: @escaping Reply
     ) {
         let call = ScriptCall(script: script, keys: keys, arguments: arguments, reply: reply)
         guard forgotten == nil else { return hold(call) }
+        guard known.contains(script.sha1) else { return evaluate(call) }
         enqueue { [unowned self] result in
             // Unowned: only this connection calls it, from its own queue.
             guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
@@ -30,6 +31,7 @@ extension RedisConnection {
                 arguments: ([first] + arguments).map(RedisArgument.string), reply: reply)
         }
         guard forgotten == nil else { return hold(call()) }
+        guard known.contains(script.sha1) else { return evaluate(call()) }
         enqueue { [unowned self] result in
             // Unowned: as above.
             guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
@@ -43,7 +45,14 @@ extension RedisConnection {
     func evaluate(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument], reply: @escaping Reply
     ) {
-        send(["EVAL", .string(script.source), .init(keys.count)] + keys + arguments, reply: reply)
+        enqueue(reply) {
+            known.insert(script.sha1)
+            $0.append(command: ["EVAL", .string(script.source), .init(keys.count)] + keys + arguments)
+        }
+    }
+
+    private func evaluate(_ call: ScriptCall) {
+        evaluate(call.script, keys: call.keys, arguments: call.arguments, reply: call.reply)
     }
 
     // MARK: Scripts that Redis has forgotten
@@ -70,7 +79,7 @@ extension RedisConnection {
         var unknown = Set(forgotten.refused.map(\.script.sha1))
         for call in forgotten.refused + forgotten.later {
             if unknown.remove(call.script.sha1) != nil {
-                evaluate(call.script, keys: call.keys, arguments: call.arguments, reply: call.reply)
+                evaluate(call)
             } else {
                 run(call.script, keys: call.keys, arguments: call.arguments, reply: call.reply)
             }

@@ -60,9 +60,10 @@ public final class RedisConnection {
     private var wantsMaster = false
     /// Whether the server's process must be identified.
     var isIdentified = false
-    private let scripts: [RedisScript]
     private var link: Link?
     private var commands = PendingCommands()
+    /// The SHA-1s of the scripts whose text was sent on this link.
+    var known: Set<String> = []
     /// Set when Redis has forgotten a script, until the script is sent again.
     var forgotten: ForgottenScripts?
     /// When this turn began to send: µs.
@@ -74,30 +75,23 @@ public final class RedisConnection {
     /// Fires when the oldest command may be too old; an answer does not move it.
     private lazy var watch = LoopTimer(loop) { [unowned self] in checkOldest() }
 
-    /// - Parameters:
-    ///   - name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
-    ///   - scripts: loaded into Redis before the connection is ready.
+    /// - Parameter name: what `CLIENT LIST` shows on the server: printable ASCII without spaces.
     public convenience init(
-        loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions(),
-        scripts: [RedisScript] = []
+        loop: EventLoop, endpoint: RedisEndpoint, name: String, options: RedisOptions = RedisOptions()
     ) {
-        self.init(loop: loop, destination: .fixed(endpoint), name: name, options: options, scripts: scripts)
+        self.init(loop: loop, destination: .fixed(endpoint), name: name, options: options)
     }
 
     /// A connection that always leads to the current master.
     public convenience init(
-        loop: EventLoop, master: RedisMaster, name: String, options: RedisOptions = RedisOptions(),
-        scripts: [RedisScript] = []
+        loop: EventLoop, master: RedisMaster, name: String, options: RedisOptions = RedisOptions()
     ) {
-        self.init(loop: loop, destination: .sought(master), name: name, options: options, scripts: scripts)
+        self.init(loop: loop, destination: .sought(master), name: name, options: options)
         wantsMaster = true
     }
 
-    init(
-        loop: EventLoop, destination: Destination, name: String, options: RedisOptions, scripts: [RedisScript] = []
-    ) {
+    init(loop: EventLoop, destination: Destination, name: String, options: RedisOptions) {
         precondition(name.utf8.allSatisfy { (0x21...0x7E).contains($0) }, "not a client's name: \"\(name)\"")
-        self.scripts = scripts
         self.loop = loop
         self.name = name
         self.options = options
@@ -150,6 +144,7 @@ public final class RedisConnection {
         let written = link?.written ?? 0
         link = nil
         process = nil
+        known = []
         return commands.takeAll().map { ($0.reply, $0.start < written) }
     }
 
@@ -245,29 +240,7 @@ extension RedisConnection: DiallerDelegate {
             return drop(objection.reason, isRefusal: objection.isRefusal)
         }
         if greeting == .identify { process = value.string.flatMap { Self.process(in: $0) } }
-        guard greeting == .ping, let link else { return }
-        if scripts.isEmpty { becomeReady() } else { load(on: link) }
-    }
-
-    /// If a server rejects a script for now, the attempt is repeated like a failed connection.
-    private func load(on link: Link) {
-        var missing = scripts.count
-        for script in scripts {
-            append(to: link) { [unowned self] answer in
-                guard state == .connecting else { return }
-                if case .failure(let failure) = answer {
-                    return drop(
-                        "loading the script \(script.name) failed: \(failure)", isRefusal: failure.code == "NOPERM")
-                }
-                missing -= 1
-                if missing == 0 { becomeReady() }
-            } _: {
-                $0.append(command: script.loading)
-            }
-        }
-    }
-
-    private func becomeReady() {
+        guard greeting == .ping else { return }
         dialler.succeeded()
         state = .ready
         onState(.ready)

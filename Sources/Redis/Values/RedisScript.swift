@@ -11,9 +11,6 @@ public struct RedisScript: Sendable {
     /// `EVALSHA` and the digest as sent, encoded once: every call contains them.
     let evalsha: [UInt8]
 
-    /// The command that loads it into Redis.
-    var loading: [RedisArgument] { ["SCRIPT", "LOAD", .string(source)] }
-
     public init(name: String, source: String) {
         self.name = name
         self.source = source

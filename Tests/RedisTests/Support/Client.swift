@@ -15,9 +15,9 @@ actor Client {
     private lazy var connection = makeConnection()
     private var states = Events<RedisConnection.State>()
 
-    private init(_ endpoint: RedisEndpoint, _ options: RedisOptions, _ scripts: [RedisScript]) throws {
+    private init(_ endpoint: RedisEndpoint, _ options: RedisOptions) throws {
         loop = try EventLoop(name: "redis-test")
-        make = { RedisConnection(loop: $0, endpoint: endpoint, name: "test", options: options, scripts: scripts) }
+        make = { RedisConnection(loop: $0, endpoint: endpoint, name: "test", options: options) }
         loop.start()
     }
 
@@ -31,10 +31,9 @@ actor Client {
 
     /// Runs `body` with a client that connects, and ends it afterwards.
     static func with(
-        _ endpoint: RedisEndpoint, _ options: RedisOptions = .quick, scripts: [RedisScript] = [],
-        _ body: (Client) async throws -> Void
+        _ endpoint: RedisEndpoint, _ options: RedisOptions = .quick, _ body: (Client) async throws -> Void
     ) async throws {
-        try await run(try Client(endpoint, options, scripts), body)
+        try await run(try Client(endpoint, options), body)
     }
 
     static func with(

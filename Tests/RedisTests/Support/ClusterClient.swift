@@ -11,7 +11,7 @@ actor ClusterClient {
     private let seeds: RedisClusterSeeds
     private let options: RedisOptions
     private lazy var directory = ClusterDirectory(loop: loop, seeds: seeds, name: "directory", options: options)
-    private lazy var lane = ClusterLane(loop: loop, directory: directory, name: "lane", scripts: [], options: options)
+    private lazy var lane = ClusterLane(loop: loop, directory: directory, name: "lane", options: options)
     private var states = Events<ClusterLane.State>()
     private var number = 0
     private(set) var falls = 0
