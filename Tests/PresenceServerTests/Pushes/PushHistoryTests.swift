@@ -68,7 +68,7 @@ import Testing
         ScriptMistake(
             name: "the notification of a deleted message stays where another was told since",
             at: "also-after-later-pushes", becomes: "local place = isTold and find(b, idHash, 1, 1)",
-            faults: ["which is deleted"], seed: 14),
+            faults: ["which is deleted"], seed: 34),
         ScriptMistake(
             name: "what is told anew makes no notification", at: "pushed-anew",
             becomes: "local function isAnew(known) return false end", faults: ["has no notification of"], seed: 49),
