@@ -265,7 +265,7 @@ let package = Package(
             name: "Simulator",
             dependencies: [
                 "PresenceCore", "PresenceServer", "PresenceProtocol", "EventLoops", "Redis", "WebSockets", "Tokens",
-                "Workers", "TestSupport",
+                "Passwords", "Workers", "TestSupport",
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             path: "Tests/Simulator", swiftSettings: ours),

@@ -22,8 +22,7 @@ public struct PasswordHash: Sendable, Equatable {
             self.passes = passes
         }
 
-        /// The default for hashing and verifying. Only tests that hash thousands of passwords, in drawn histories,
-        /// change it.
+        /// The default for hashing and verifying. Only the simulator, which hashes thousands of passwords, changes it.
         @TaskLocal package static var standard = Parameters()
     }
 

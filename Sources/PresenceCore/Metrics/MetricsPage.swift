@@ -136,13 +136,15 @@ package struct MetricsSnapshot: Sendable {
 
     /// Whether the page has, or may have, a metric of this name without any feature.
     package static func isCore(_ name: String) -> Bool {
-        let others = [
+        names.contains(name) || prefixes.contains { name.hasPrefix($0) }
+    }
+
+    private static let names = Set(
+        Counter.allCases.map(\.name) + Gauge.allCases.map(\.name) + [
             "errors_total", "closes_total", "limit_met_total", "build_info", "redis_clock_offset_seconds",
             "tls_certificate_expiry_timestamp_seconds",
-        ]
-        return (Counter.allCases.map(\.name) + Gauge.allCases.map(\.name) + others).contains(name)
-            || Histogram.allCases.contains { name.hasPrefix($0.name) } || name.hasPrefix("workers_")
-    }
+        ])
+    private static let prefixes = Histogram.allCases.map(\.name) + ["workers_"]
 
     /// The text format of Prometheus, version 0.0.4.
     var page: String {

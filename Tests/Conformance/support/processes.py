@@ -85,11 +85,13 @@ def gone(needle, within):
 
 def sweep(directory):
     """Ends whatever a test left behind in its directory, and removes the directory."""
-    for process in find(directory):
+    left = find(directory)
+    for process in left:
         for number in (signal.SIGCONT, signal.SIGKILL):
             try:
                 os.kill(process, number)
             except ProcessLookupError:
                 pass
-    gone(directory, within=5)
+    if left:
+        gone(directory, within=5)
     shutil.rmtree(directory, ignore_errors=True)

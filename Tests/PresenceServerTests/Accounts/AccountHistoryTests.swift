@@ -1,4 +1,3 @@
-import Passwords
 import PresenceProtocol
 import Testing
 
@@ -93,17 +92,14 @@ import Testing
     }
 
     private static func faults(of history: AccountHistory, _ isAboutNames: Bool) throws -> [String] {
-        // A cheap hash: these tests are not about the cost of passwords.
-        try PasswordHash.Parameters.$standard.withValue(.init(memory: 8, passes: 1)) {
-            do {
-                for _ in 0..<(isAboutNames ? 90 : 70) { try history.step() }
-                try history.settle()
-                if isAboutNames { try history.checkNames() }
-                try history.check()
-                return history.faults
-            } catch let impatience as World.Impatience {
-                return history.faults + ["never so: \(impatience.what)"]
-            }
+        do {
+            for _ in 0..<(isAboutNames ? 90 : 70) { try history.step() }
+            try history.settle()
+            if isAboutNames { try history.checkNames() }
+            try history.check()
+            return history.faults
+        } catch let impatience as World.Impatience {
+            return history.faults + ["never so: \(impatience.what)"]
         }
     }
 

@@ -1,5 +1,4 @@
 import Foundation
-import Passwords
 import PresenceProtocol
 import Redis
 
@@ -97,20 +96,17 @@ final class SignInHistory: DrawnHistory {
     // MARK: Course
 
     func play() throws {
-        // A cheap hash: these histories are not about the cost of passwords.
-        try PasswordHash.Parameters.$standard.withValue(.init(memory: 8, passes: 1)) {
-            isQuiet = false
-            for _ in 0..<100 {
-                try step()
-                // Usually so short that much is under way.
-                try world.run(for: Milliseconds(draw(0...3) == 0 ? draw(0...2_000) : draw(0...25)))
-                receive()
-                if let fault { throw fault }
-            }
-            try quieten()
-            try checkEnd()
+        isQuiet = false
+        for _ in 0..<100 {
+            try step()
+            // Usually so short that much is under way.
+            try world.run(for: Milliseconds(draw(0...3) == 0 ? draw(0...2_000) : draw(0...25)))
+            receive()
             if let fault { throw fault }
         }
+        try quieten()
+        try checkEnd()
+        if let fault { throw fault }
     }
 
     private func quieten() throws {
