@@ -6,7 +6,7 @@
 # With PRESENCE_REDIS_INTERESTS=true all servers publish changes only to watching shards (not in a cluster).
 #
 # It starts every server itself, on free ports and in temporary directories, and ends with pytest's summary and status.
-# JOBS is the number of workers (three for each core: they mostly wait); conftest.py spreads the tests over them. For a
+# JOBS is the number of workers (four for each core: they mostly wait); conftest.py spreads the tests over them. For a
 # machine under load: SLACK, the seconds that it may add to a bound of the protocol (1.5), and PATIENCE, the seconds that
 # anything else may take (15).
 set -eu
@@ -31,6 +31,6 @@ parallel=""
 if /usr/bin/python3 -c 'import xdist' 2>/dev/null; then
     # pytest compiles the tests once, instead of once for each worker.
     [ "${JOBS:-}" = 0 ] || /usr/bin/python3 -m pytest --collect-only -q "$@" >/dev/null 2>&1 || true
-    parallel="-n ${JOBS:-$(($(nproc) * 3))} --dist loadgroup"
+    parallel="-n ${JOBS:-$(($(nproc) * 4))} --dist loadgroup"
 fi
 exec /usr/bin/python3 -m pytest $parallel "$@"
