@@ -33,8 +33,8 @@ class Node:
     def start(self):
         with open(os.path.join(self.place, "log"), "ab") as log:
             self.process = subprocess.Popen(
-                [BINARY, self.file, *self.arguments], stdout=log, stderr=log, cwd=self.place, start_new_session=True,
-                preexec_fn=processes.end_with_parent)
+                [*processes.WITH_PARENT, BINARY, self.file, *self.arguments], stdout=log, stderr=log, cwd=self.place,
+                start_new_session=True)
         wait_until(lambda: self.command("PING") == "PONG", f"{self.place} answers")
 
     def command(self, *words):

@@ -8,6 +8,10 @@ import signal
 import time
 
 
+WITH_PARENT = ["setpriv", "--pdeathsig", "TERM", "--"]
+"""Before a command: the same without a copy of this process, which takes as long as a start."""
+
+
 def end_with_parent():
     """In a child, before it runs: it gets a signal when its parent process dies, for any reason."""
     PR_SET_PDEATHSIG = 1

@@ -96,7 +96,7 @@ class Provider:
         self.server = Quiet(("127.0.0.1", 0), Handler)
         self.base = f"http://127.0.0.1:{self.server.server_address[1]}"
         self.issuer = self.base + issuer_path
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def stop(self):
         self.gate.set()

@@ -80,7 +80,7 @@ class Receiver:
         self.server = Quiet(("127.0.0.1", port), Handler)
         self.port = self.server.server_address[1]
         self.url = f"http://127.0.0.1:{self.port}/hook"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def take(self, path, headers, body):
         call = Call(path, headers, body, time.time())

@@ -27,11 +27,10 @@ class Redis:
         """Starts it; a restart uses the same port. It accepts connections when this returns."""
         with open(os.path.join(self.directory, "log"), "ab") as log:
             self.process = subprocess.Popen(
-                [shutil.which("redis-server") or "/usr/bin/redis-server"]
+                processes.WITH_PARENT + [shutil.which("redis-server") or "/usr/bin/redis-server"]
                 + ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", self.directory]
                 + ["--save", "", "--appendonly", "yes"],
-                stdout=log, stderr=log, cwd=self.directory, start_new_session=True, env=self.environment,
-                preexec_fn=processes.end_with_parent)
+                stdout=log, stderr=log, cwd=self.directory, start_new_session=True, env=self.environment)
         deadline = time.monotonic() + 20
         own = f"process_id:{self.process.pid}"
         while own not in self.command("INFO", "server").split() or self.command("PING") != "PONG":

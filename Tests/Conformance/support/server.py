@@ -69,8 +69,8 @@ class Server:
         """Starts it (again) and waits until it serves."""
         self.log = open(os.path.join(self.directory, "server.log"), "ab")
         self.process = subprocess.Popen(
-            self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL, start_new_session=True,
-            preexec_fn=processes.end_with_parent, env=environment(self.command))
+            processes.WITH_PARENT + self.command, stdout=subprocess.PIPE, stderr=self.log, stdin=subprocess.DEVNULL,
+            start_new_session=True, env=environment(self.command))
         self.lines = []
         spoken = queue.Queue()
         self.listener = threading.Thread(target=self.listen, args=(self.process.stdout, spoken), daemon=True)
@@ -132,9 +132,9 @@ class Server:
     def stop(self, number=signal.SIGTERM, within=20):
         """Stops it and returns its exit status."""
         self.send_signal(number)
-        status = self.process.wait(timeout=within)
-        self.listener.join(timeout=5)
-        return status
+        # Its output ends with it. (`wait` with a timeout looks in growing intervals only.)
+        self.listener.join(timeout=within)
+        return self.process.wait(timeout=5)
 
     def kill(self):
         """Kills it; its own Redis, if any, is left."""

@@ -155,7 +155,7 @@ class WebPushService:
         context.load_cert_chain(certificate, key)
         self.server.socket = context.wrap_socket(self.server.socket, server_side=True, do_handshake_on_connect=False)
         self.port = self.server.server_address[1]
-        threading.Thread(target=self.server.serve_forever, args=(0.1,), daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.05,), daemon=True).start()
 
     def settings(self, **others):
         return {"push.web.subject": SUBJECT, "push.web.hosts": ["localhost", "*.localhost"], "push.web.privateAddresses": True,
