@@ -49,7 +49,7 @@ extension SimulatedShard: Store {
     private static let done: Result<RedisValue, RedisFailure> = .success(.array([.bytes(Array("OK".utf8))]))
 
     func command(_ words: [String], lane: StoreLane, reply: @escaping StoreReply) {
-        send(lane, about: words.count > 1 ? words[1] : "", reply) { $0.redis.command(words) }
+        send(lane, about: words.count > 1 ? words[1] : "", reply) { $0.redis.command($0.drawn(words)) }
     }
 
     /// The end of a turn takes no time here, so nothing waits for this.

@@ -22,6 +22,7 @@ final class World {
     let mastersAhead: [String: Milliseconds]
     let configuration: ServerConfiguration
     private(set) var shards: [SimulatedShard] = []
+    private let seed: UInt64
     var random: SplitMix64
     let redis: SimulatedRedis
     /// Deliberate faults of the ports.
@@ -46,6 +47,7 @@ final class World {
         self.configuration = configuration
         self.features = features
         self.mastersAhead = mastersAhead
+        self.seed = seed
         random = SplitMix64(seed)
         self.redis = try redis ?? SimulatedRedis(features: features)
         try self.redis.empty()
@@ -192,6 +194,18 @@ struct Agenda {
             entries.swapAt(place, least)
             place = least
         }
+    }
+}
+
+extension World {
+    /// A secret that a server draws for its installation decides in which partitions records are, so it comes from the seed, too.
+    func drawn(_ command: [String]) -> [String] {
+        guard command.count == 4, command[0] == "SET", command[1].hasSuffix("Key"), command[3] == "NX" else {
+            return command
+        }
+        var random = SplitMix64(seed)
+        let digits = command[2].map { _ in "0123456789abcdef".randomElement(using: &random)! }
+        return ["SET", command[1], String(digits), "NX"]
     }
 }
 

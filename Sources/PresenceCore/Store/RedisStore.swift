@@ -35,7 +35,8 @@ final class RedisStore: ConnectedStore {
     }
 
     init(
-        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, replicas: Int, mostBytes: Int, name: String
+        loop: EventLoop, place: Place, options: RedisOptions, partitions: Partitions, replicas: Int, mostBytes: Int,
+        name: String
     ) {
         self.loop = loop
         self.place = place
