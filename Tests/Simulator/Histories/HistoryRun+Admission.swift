@@ -112,10 +112,12 @@ extension HistoryRun {
             world.now > troubledAt && deafSince.isEmpty && world.now - diedAt > world.configuration[Typing.expiry]
             && !hasLostData && jumpedAt == nil
         let hidden = Set(people.filter(\.isCertainlyInvisible).map(\.id))
+        // Most of the time: this is called after each action.
+        guard isCalm, !hidden.isEmpty else { return hiddenShownSince = [:] }
         for visitor in people.flatMap({ $0.devices.values.sorted { $0.place < $1.place } }) {
             let client = visitor.client
             let shown = client.typing[conversation]?.users.filter(hidden.contains) ?? []
-            guard isCalm, !shown.isEmpty, client.canSpeak, visitor.hearsConversation, !client.isSlow, !client.isStale,
+            guard !shown.isEmpty, client.canSpeak, visitor.hearsConversation, !client.isSlow, !client.isStale,
                 visitor.activity != .background
             else {
                 hiddenShownSince[ObjectIdentifier(visitor)] = nil
