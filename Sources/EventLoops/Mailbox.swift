@@ -4,9 +4,9 @@
 /// Posts from the loop's own thread do not ring it, because the loop checks its mailbox before it sleeps.
 struct Mailbox: ~Copyable {
     enum Work {
-        /// Of an actor whose executor is the loop.
+        /// A step of an actor whose executor is the loop.
         case job(UnownedJob)
-        /// Of a task that prefers the loop.
+        /// A step of a task that prefers the loop.
         case step(UnownedJob, LoopTaskExecutor)
         case closure(@Sendable () -> Void)
     }

@@ -126,18 +126,23 @@ def test_the_types_of_the_hooks_fit_what_is_written_with_them_and_their_scripts(
 
 CLIENT = """
     const calls = [];
+    const pause = () => new Promise((resolve) => setTimeout(resolve, 5));
+    // Loops whose second value is still to come.
+    let underWay = 0;
     const client = {
         async *person(user, { signal }) {
+            underWay += 1;
             calls.push(`begin ${user}`);
             signal.addEventListener("abort", () => calls.push(`end ${user}`));
             yield { user, number: 1 };
-            await new Promise((resolve) => setTimeout(resolve, 5));
+            await pause();
+            underWay -= 1;
             if (user === "bad") throw new Error("refused");
             yield { user, number: 2 };
         },
         close() { calls.push("closed"); },
     };
-    const later = () => new Promise((resolve) => setTimeout(resolve, 30));"""
+    const later = async () => { do await pause(); while (underWay > 0); await pause(); };"""
 
 
 def test_the_hooks_of_react_follow_and_end(package):

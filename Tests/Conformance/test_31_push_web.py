@@ -261,7 +261,7 @@ async def test_a_service_that_is_busy_is_asked_again_when_it_says(start, service
     assert second.at - first.at >= pause and second.json == first.json
     await metric(room.server, "pushes_sent_total", 1)
     assert await API(room.server).metric("presence_push_failures_total") == 1
-    assert f"status {status} localhost" in room.server.whole_log()
+    await room.server.wait_for_log(f"status {status} localhost")
 
 
 @pytest.mark.parametrize("status", [400, 401, 403, 302, 307])
@@ -273,7 +273,7 @@ async def test_what_is_refused_is_dropped_and_counted(start, service, status):
     await say(ana, (await talk(ana, bob))["id"], "hello")
     await metric(room.server, "pushes_given_up_total", 1)
     assert [push.name for push in service.pushes] == [bad.name], "redirects are not followed"
-    assert f"status {status} localhost" in room.server.whole_log()
+    await room.server.wait_for_log(f"status {status} localhost")
     # A refused push counts for nothing: the next message is pushed.
     service.answer = lambda push: 201
     await say(ana, (await talk(ana, bob))["id"], "again")
