@@ -1,3 +1,4 @@
+import Foundation
 import PresenceProtocol
 
 /// The demo scenario: every person has a time for their next, random action.
@@ -151,5 +152,7 @@ final class DemoRun: Scenario {
         progress.clear()
         let ids = (0..<circles).compactMap { conversations[$0]?.string }
         print(DemoIntroduction(options, people: people.map(\.id.string), conversations: ids).text)
+        // Without a terminal it would wait for a full buffer.
+        fflush(nil)
     }
 }
