@@ -72,7 +72,7 @@ struct ScriptTests {
         }
         let list = try admin.command("LRANGE", "list", 0, -1).array?.map(\.string)
         #expect(list == (0..<50).flatMap { _ in ["own", "other"] })
-        #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_eval:calls=2,") == true)
+        #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_script|load:calls=2,") == true)
     }
 
     @Test func `calls behind a forgotten script count, are bounded, and fail with the connection`() async throws {
@@ -127,11 +127,33 @@ struct ScriptTests {
                 }
                 #expect(answers == (1...3).map { .success(.integer(3 * Int64(connection - 1) + $0)) })
                 let statistics = try admin.command("INFO", "commandstats").string ?? ""
-                #expect(statistics.contains("cmdstat_eval:calls=\(connection),"))
-                #expect(statistics.contains("cmdstat_evalsha:calls=\(2 * connection),"))
+                #expect(statistics.contains("cmdstat_script|load:calls=\(connection),"))
+                #expect(statistics.contains("cmdstat_evalsha:calls=\(3 * connection),"))
                 await client.onLoop { $0.reconnect(reason: "told to") }
             }
         }
+    }
+
+    @Test func `first calls that a full Redis refuses are refused once each, and hold up no other`() async throws {
+        let admin = try server.admin()
+        try admin.command("CONFIG", "SET", "maxmemory", 1)
+        let writing = RedisScript(name: "writing", source: "#!lua\nreturn redis.call('RPUSH', KEYS[1], 'x')")
+        let reading = RedisScript(name: "reading", source: "#!lua flags=no-writes\nreturn redis.call('LLEN', KEYS[1])")
+        try await Client.with(server.unix) { client in
+            await client.ready()
+            let answers = await client.wait { (connection, done: @escaping ([Answer]) -> Void) in
+                var answers: [Answer] = []
+                for number in 1...101 {
+                    connection.run(number <= 100 ? writing : reading, keys: ["list"]) {
+                        answers.append($0)
+                        if answers.count == 101 { done(answers) }
+                    }
+                }
+            }
+            #expect(answers.prefix(100).allSatisfy { $0.failure?.code == "OOM" })
+            #expect(answers.last == .success(.integer(0)))
+        }
+        #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_evalsha:calls=101,") == true)
     }
 
     @Test func `a script that does not compile fails each of its calls, and no other`() async throws {

@@ -1,16 +1,17 @@
 extension RedisConnection {
-    /// Runs a script. The first call on a link sends its source, which makes Redis remember it; later ones send its SHA-1.
+    /// Runs a script, by its SHA-1. Its source is sent before its first call on a link: by `SCRIPT LOAD`, because Redis does
+    /// not keep the source of an `EVAL` that it refuses (full memory, too few replicas), and may drop that of another.
     ///
     /// Scripts run in the order of submission. So a script that Redis has forgotten since (`NOSCRIPT`: nothing ran) is sent
     /// again after all pending commands are answered, and later scripts wait behind it; other commands do not. The
-    /// exception: of two pending scripts, the later one may run first if this or another client sends its source between
-    /// them.
+    /// exception: of two pending scripts, the later one may run first if its source, or by another client that of the
+    /// earlier one, is sent between them.
     public func run(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument] = [], reply: @escaping Reply
     ) {
         let call = ScriptCall(script: script, keys: keys, arguments: arguments, reply: reply)
         guard forgotten == nil else { return hold(call) }
-        guard known.contains(script.sha1) else { return evaluate(call) }
+        if !known.contains(script.sha1) { load(script) }
         enqueue { [unowned self] result in
             // Unowned: only this connection calls it, from its own queue.
             guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
@@ -31,7 +32,7 @@ extension RedisConnection {
                 arguments: ([first] + arguments).map(RedisArgument.string), reply: reply)
         }
         guard forgotten == nil else { return hold(call()) }
-        guard known.contains(script.sha1) else { return evaluate(call()) }
+        if !known.contains(script.sha1) { load(script) }
         enqueue { [unowned self] result in
             // Unowned: as above.
             guard case .failure(.server("NOSCRIPT", _)) = result else { return reply(result) }
@@ -41,18 +42,30 @@ extension RedisConnection {
         }
     }
 
-    /// Runs a script by sending its source: for a server that may not know it.
+    /// Runs a script by sending its source: for a server that may not know it, and that a redirected call asks once.
     func evaluate(
         _ script: RedisScript, keys: [RedisArgument], arguments: [RedisArgument], reply: @escaping Reply
     ) {
         enqueue(reply) {
-            known.insert(script.sha1)
             $0.append(command: ["EVAL", .string(script.source), .init(keys.count)] + keys + arguments)
         }
     }
 
-    private func evaluate(_ call: ScriptCall) {
-        evaluate(call.script, keys: call.keys, arguments: call.arguments, reply: call.reply)
+    private final class Loading {
+        var failure: RedisFailure?
+    }
+
+    /// Sends a script's source. If Redis does not take it, the calls that follow are answered with `NOSCRIPT`.
+    @discardableResult
+    private func load(_ script: RedisScript) -> Loading {
+        let loading = Loading()
+        enqueue {
+            if case .failure(let failure) = $0 { loading.failure = failure }
+        } encode: {
+            known.insert(script.sha1)
+            $0.append(command: ["SCRIPT", "LOAD", .string(script.source)])
+        }
+        return loading
     }
 
     // MARK: Scripts that Redis has forgotten
@@ -76,14 +89,21 @@ extension RedisConnection {
     /// All commands that were pending before are answered.
     private func resend() {
         guard let forgotten = forgotten.take() else { return }
-        var unknown = Set(forgotten.refused.map(\.script.sha1))
-        for call in forgotten.refused + forgotten.later {
-            if unknown.remove(call.script.sha1) != nil {
-                evaluate(call)
-            } else {
-                run(call.script, keys: call.keys, arguments: call.arguments, reply: call.reply)
+        var loadings: [String: Loading] = [:]
+        for call in forgotten.refused {
+            let loading = loadings[call.script.sha1] ?? load(call.script)
+            loadings[call.script.sha1] = loading
+            enqueue {
+                // Not once more: Redis does not take the source, and says why.
+                guard case .failure(.server("NOSCRIPT", _)) = $0, let failure = loading.failure else {
+                    return call.reply($0)
+                }
+                call.reply(.failure(failure))
+            } encode: {
+                $0.append(evaluating: call.script, keys: call.keys, arguments: call.arguments)
             }
         }
+        for call in forgotten.later { run(call.script, keys: call.keys, arguments: call.arguments, reply: call.reply) }
     }
 }
 
