@@ -16,13 +16,18 @@ extension WriteLane {
     /// The changes to send now.
     mutating func take(at uptime: Duration) -> Sending? {
         endPause(at: uptime)
-        guard retryAt == nil, sent.isEmpty || !Body.waitsForStorage else { return nil }
+        guard retryAt == nil, sent.isEmpty || !Body.waitsForStorage && !isBehind else { return nil }
         let ready = next.prefix { !Body.waitsForStorage || $0.isUnstorable || isStored($0) }
         let parts = ready.filter { !isForeign($0) }
         guard var whole = parts.first else { return nil }
         for part in parts.dropFirst() { whole.merge(part) }
         next = ready.filter(isForeign) + next[ready.endIndex...]
         return send(whole)
+    }
+
+    /// Whether a change in flight is newer than one to be sent. The server would keep the one that arrives later.
+    private var isBehind: Bool {
+        next.contains { part in sent.values.contains { part.body.left(after: $0.body) != part.body } }
     }
 
     /// The time of the next attempt may have come.
