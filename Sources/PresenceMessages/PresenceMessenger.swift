@@ -129,9 +129,9 @@ public actor PresenceMessenger: ClientLibrary {
         case .event("messagesReset", let data):
             if let event = try? Wire.read(Wire.Reset.self, data) { reset(event.conversation) }
         case .event: break
-        case .forgotten(let user):
+        case .forgotten(let user, let next):
             userNumber = user
-            forget()
+            forget(next: next)
         case .closed: await close()
         }
     }
@@ -141,7 +141,7 @@ public actor PresenceMessenger: ClientLibrary {
         isConnected = true
         isOwnConfirmed = true
         if user != own { adopt(user) }
-        outbox.removeAll(except: user)
+        outbox.confirm(user)
         told = [:]
         showHistory()
         for id in talks.keys { talks[id]!.begin() }
@@ -164,17 +164,17 @@ public actor PresenceMessenger: ClientLibrary {
         for id in messageLoops.keys { publish(id) }
     }
 
-    private func forget() {
+    private func forget(next: String?) {
         generation += 1
         (isConnected, isOwnConfirmed) = (false, false)
-        own = nil
-        outbox.removeAll()
+        own = next
+        outbox.forget(keepingEntries: next != nil)
         told = [:]
         forgetDevice()
         abandon(.signedOut)
         forgetHistory()
         (problems, typing) = ([:], [:])
-        waitingLoops.publish(0)
+        waitingLoops.publish(outbox.waiting)
         for id in messageLoops.keys { publish(id) }
     }
 

@@ -82,21 +82,27 @@ extension Engine {
     private var connectedAttempt: Attempt? { link.hasTransport ? link.attempt : nil }
 
     /// Drops all data of the user; pending calls fail.
-    mutating func forget(at now: Moment) {
-        let error = PresenceError.signedOut
+    ///
+    /// - Parameter next: the user whom only a token names. Until the server has confirmed them, pending writes stay, and
+    ///   changes of the former user that can be queued are queued.
+    mutating func forget(at now: Moment, next: UserID? = nil) {
         answerSaved()
-        link.forget()
+        if next == nil {
+            link.forget()
+            awaitsOwner = false
+        } else {
+            failWhatCannotWait()
+        }
         let sent = Set(calls.ids.filter { me.choice.wasSent(for: $0) || me.profile.wasSent(for: $0) })
-        fail(me.forget(), error)
-        for id in calls.ids {
-            var error = error
+        fail(me.forget(keepingWrites: next != nil), .signedOut)
+        for id in calls.ids where !me.choice.mayBeDone(for: id) && !me.profile.mayBeDone(for: id) {
+            var error = PresenceError.signedOut
             error.outcomeUnknown = calls.isRepeating(id) || sent.contains(id)
             answer(id, .failure(error))
         }
-        awaitsOwner = false
         userNumber += 1
-        emit(.tell(.forgotten(userNumber)))
-        forgetPeople(andWrites: true, at: now)
+        emit(.tell(.forgotten(userNumber, next: next?.string)))
+        forgetPeople(andWrites: next == nil, at: now)
     }
 
     /// The storage turned out to be another user's: the storage's data is dropped, but calls made in this process stay.

@@ -71,7 +71,7 @@ extension Engine {
         } else if link.isClosed {
             answer(call, .failure(link.whyAway))
         } else {
-            me.choice.choose(newer, for: call)
+            me.choice.choose(newer, for: call, owner: me.account)
             if link.isAway { me.choice.release(owner: me.writer) }
         }
     }

@@ -12,14 +12,24 @@ extension Engine {
 
     /// The token provider has returned.
     mutating func tokenFetched(_ token: Result<String, PresenceError>, at now: Moment) {
-        if case .success(let token) = token, !link.isConnected { me.identify(as: TokenSubject.user(of: token)) }
-        if !link.isConnected { identify(at: now) }
+        if !link.isConnected {
+            if case .success(let token) = token { identify(by: token, at: now) }
+            identify(at: now)
+        }
         if link.isConnected { return send(link.refresh(with: token)) }
         guard case .fetchingToken = link.phase else { return }
         switch token {
         case .success(let token): emit(link.dial(with: token, at: now))
         case .failure(let error): end(.noToken(error), at: now)
         }
+    }
+
+    /// The next connection uses this token. If it names another user, the former one's data and calls are dropped, except
+    /// pending writes.
+    private mutating func identify(by token: String, at now: Moment) {
+        let user = TokenSubject.user(of: token) ?? (token == link.confirmedToken ? me.account : nil)
+        if let user, let former = me.account, former != user { forget(at: now, next: user) }
+        me.identify(as: user)
     }
 
     /// The user is known, or waiting longer would delay the first screen. Another user's data is dropped, except pending
@@ -35,6 +45,8 @@ extension Engine {
     /// The transport is open.
     mutating func opened(at now: Moment) {
         guard link.opened(at: now) else { return }
+        // The token may have been fetched to refresh the former connection.
+        if let token = link.token { identify(by: token, at: now) }
         introduce(with: me.choice.take(at: now.uptime), at: now)
     }
 

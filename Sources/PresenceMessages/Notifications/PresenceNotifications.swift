@@ -71,9 +71,9 @@ public actor PresenceNotifications: ClientLibrary {
         case .identified(let user):
             if let user, user != own { adopt(user) }
         case .event: break
-        case .forgotten(let user):
+        case .forgotten(let user, let next):
             userNumber = user
-            forget()
+            forget(next: next)
         case .closed: await close()
         }
     }
@@ -91,8 +91,9 @@ public actor PresenceNotifications: ClientLibrary {
     private func connected(_ user: String) {
         generation += 1
         isConnected = true
-        (own, isOwnConfirmed) = (user, true)
-        outbox.removeAll(except: user)
+        if user != own { adopt(user) }
+        isOwnConfirmed = true
+        outbox.confirm(user)
         held.begin()
         if isWanted { subscribe() }
         pumpAll()
@@ -100,17 +101,22 @@ public actor PresenceNotifications: ClientLibrary {
     }
 
     func adopt(_ user: String) {
+        if own != nil { forgetShown() }
         own = user
         release(Outbox.settings, .refused(.signedOut))
     }
 
-    private func forget() {
+    private func forget(next: String?) {
         generation += 1
-        (isConnected, isOwnConfirmed, own, problem) = (false, false, nil, nil)
-        outbox.removeAll()
+        (isConnected, isOwnConfirmed, own) = (false, false, next)
+        outbox.forget(keepingEntries: next != nil)
         release(Outbox.settings, .refused(.signedOut))
+        forgetShown()
+    }
+
+    private func forgetShown() {
         if held.isKnown { loops.publish(NotificationInbox()) }
-        held = HeldNotifications()
+        (held, problem) = (HeldNotifications(), nil)
         forgetSettings()
     }
 

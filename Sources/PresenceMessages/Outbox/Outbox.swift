@@ -16,7 +16,7 @@ struct Outbox {
     struct Entry: Sendable {
         let id: String
         /// `nil` for a mark that was made before the user was known.
-        let owner: String?
+        var owner: String?
         let work: Work
         /// The position: later entries have larger numbers.
         let number: Int
@@ -111,14 +111,16 @@ struct Outbox {
         return removed.filter { $0.state != .unstored }.map(\.id)
     }
 
-    mutating func removeAll() {
-        (entries, unremoved) = ([], [])
+    /// The user changed. If only a token names the next one, the entries stay.
+    mutating func forget(keepingEntries: Bool) {
+        if !keepingEntries { (entries, unremoved) = ([], []) }
         endPauses()
     }
 
-    /// Removes the entries of other users; the client removes them from the storage.
-    mutating func removeAll(except user: String) {
+    /// The server has confirmed the user. Removes the entries of other users; the client removes them from the storage.
+    mutating func confirm(_ user: String) {
         entries.removeAll { $0.owner != nil && $0.owner != user }
+        for index in entries.indices { entries[index].owner = user }
     }
 
     // MARK: Sending

@@ -50,6 +50,8 @@ struct Link: Sendable {
     /// Increases with every change of ``state``.
     private(set) var stamp: UInt64 = 1
     private var credential = Credential()
+    /// The token of the last connection, whose user the server has confirmed.
+    private(set) var confirmedToken: String?
     private var reconnection: Reconnection
     private var askedToConnect = Moment(uptime: .zero, wall: .distantPast)
     /// The server's error when it rejected `connect`.
@@ -125,6 +127,7 @@ struct Link: Sendable {
 
     mutating func connected(_ connected: ServerMessage.Connected, at now: Moment) {
         limits = connected.limits
+        confirmedToken = token
         heartbeat.begin(
             interval: .milliseconds(connected.heartbeatInterval), timeout: .milliseconds(connected.heartbeatTimeout))
         clock.set(to: connected.serverTime, asked: askedToConnect, heard: now)

@@ -52,10 +52,9 @@ struct OwnUser: Sendable {
         choice.recall(writes, at: now)
     }
 
-    /// Sets the user of the token that the next connection uses.
+    /// Sets the user of the token that the next connection uses; `nil` if the token does not name them.
     mutating func identify(as user: UserID?) {
-        guard let user else { return }
-        account = user
+        account = user ?? account
         profile.identify(as: user)
         choice.identify(as: user)
     }
@@ -120,8 +119,8 @@ struct OwnUser: Sendable {
         stamp += 1
     }
 
-    /// Drops everything; returns the choices whose calls must still be answered.
-    mutating func forget() -> [WriteLane<PendingStatus>.Part] {
+    /// Drops everything, or everything but pending writes; returns the choices whose calls must still be answered.
+    mutating func forget(keepingWrites: Bool) -> [WriteLane<PendingStatus>.Part] {
         id = nil
         isRecalled = false
         (account, notedOwner) = (nil, nil)
@@ -130,6 +129,12 @@ struct OwnUser: Sendable {
         requests.forget()
         stamp += 1
         _ = typing.stopAll()
+        if keepingWrites {
+            newOwner = nil
+            profile.leave()
+            choice.leave()
+            return []
+        }
         _ = profile.forget()
         // Pending storage operations must not reach the next user's storage.
         (newOwner, unremoved, removeAgainAt) = (nil, [], nil)

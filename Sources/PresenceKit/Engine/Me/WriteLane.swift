@@ -76,7 +76,7 @@ struct WriteLane<Body: LaneBody>: Sendable {
     var retryAt: Duration?
     /// Why a promised change was rejected; kept until the next change.
     var refusal: PresenceError?
-    /// The user of the newest token, or of the connection.
+    /// The user of the newest token, or of the connection; `nil` if unknown.
     private(set) var user: UserID?
     /// The changes of this process that the server has stored. Those in flight may be older.
     var accepted: Body?
@@ -86,8 +86,9 @@ struct WriteLane<Body: LaneBody>: Sendable {
     /// All changes of a user that are not acknowledged, or still in the storage.
     func waiting(of user: UserID?) -> Body? {
         let unsent = next.filter { $0.belongs(to: user) }
+        let accepted = writes.filter { $0.owner == nil || $0.owner == user }.compactMap(\.accepted)
         return Self.merged(
-            writes.compactMap(\.accepted) + sent.sorted { $0.key < $1.key }.map(\.value.body) + unsent.map(\.body))
+            accepted + sent.sorted { $0.key < $1.key }.map(\.value.body) + unsent.map(\.body))
     }
 
     /// Whether a new change must wait behind older ones.
@@ -131,8 +132,8 @@ struct WriteLane<Body: LaneBody>: Sendable {
     }
 
     /// Keeps a change in memory until it is sent.
-    mutating func choose(_ body: Body, for call: CallID) {
-        next.append(Part(body: body, changes: [newChange()], calls: [call]))
+    mutating func choose(_ body: Body, for call: CallID, owner: UserID?) {
+        next.append(Part(body: body, changes: [newChange()], owner: owner, calls: [call]))
     }
 
     /// There is no connection to wait for: what calls wait for is stored, and they end then.
@@ -164,8 +165,14 @@ struct WriteLane<Body: LaneBody>: Sendable {
     }
 
     /// The token names the user: changes that were promised to them can be sent. Those of others wait, because the next
-    /// token may be theirs again.
-    mutating func identify(as user: UserID) { self.user = user }
+    /// token may be theirs again. If it names none, all wait until the server has confirmed the user.
+    mutating func identify(as user: UserID?) { self.user = user }
+
+    /// The token names another user. Only what was promised stays, until the server has confirmed them.
+    mutating func leave() {
+        next = next.filter { $0.isPromised && $0.owner != nil }
+        (accepted, refusal, user) = (nil, nil, nil)
+    }
 
     /// Whether it belongs to a user who is not known to be the present one.
     func isForeign(_ part: Part) -> Bool { !part.belongs(to: user) }

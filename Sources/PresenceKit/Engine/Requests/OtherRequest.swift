@@ -35,7 +35,8 @@ package enum LibraryEvent: Hashable, Sendable {
     /// An event of the server, as raw bytes.
     case event(type: String, Data)
     /// The user signed out or changed: the library must drop the user's data, and makes its requests with this number.
-    case forgotten(UserNumber)
+    /// If only a token names the `next` user, pending writes stay until the server has confirmed the user.
+    case forgotten(UserNumber, next: String?)
     /// The app closed the client for good: the library must end its loops and tasks.
     case closed
 }

@@ -183,7 +183,7 @@ struct OtherRequestTests {
         #expect(
             bench.directives.contains { if case .handOver("message", _) = $0 { true } else { false } })
         bench.handle(.signOut(CallID(number: 950)))
-        #expect(events() == [.forgotten(1)])
+        #expect(events() == [.forgotten(1, next: nil)])
     }
 
     private func events() -> [LibraryEvent] {
