@@ -65,7 +65,7 @@ extension PresenceMessenger {
     }
 
     private func add(_ mark: Ask.Mark, of user: String?) {
-        if isNew(mark, storing: false) { outbox.append(.mark(mark), of: user, state: .unstored) }
+        if isNew(mark, storing: false) { outbox.unstored(outbox.append(.mark(mark), of: user).id) }
         pump(Outbox.marks(of: mark.conversation))
     }
 

@@ -41,7 +41,11 @@ extension PresenceMessenger {
         guard message.senderId == user else {
             throw PresenceError(.forbidden, "a message of \(message.senderId) cannot be sent by \(user)")
         }
-        if let known = outbox[message.id]?.work.message { return known }
+        while let known = outbox[message.id], let message = known.work.message {
+            guard known.state == .storing else { return message }
+            // Another call stores it: the storage does one operation after the other.
+            try await client.removeWrites([])
+        }
         try await keep(.send(message, after: newest(in: message.conversationId)), as: user)
         pump(message.conversationId)
         return message

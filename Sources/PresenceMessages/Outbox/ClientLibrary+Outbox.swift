@@ -17,24 +17,28 @@ extension ClientLibrary {
         do {
             try await client.keep(Outbox.write(entry), of: userNumber)
         } catch {
-            if work.waitsForStorage { outbox.remove([entry.id]) } else { outbox.set(entry.id, .unstored) }
+            if work.waitsForStorage { outbox.remove([entry.id]) } else { outbox.unstored(entry.id) }
             show(work)
             pump(work.lane)
             if let error = error as? PresenceError, error.code == .signedOut { throw error }
             throw PresenceError(.storageFailed, "the change cannot be stored: \(error)")
         }
+        // It is sent only after that, so that the caller is there when the server replies.
+        await removeStored(outbox.replaced(by: entry.id))
         guard outbox[entry.id] != nil else {
             outbox.remove([entry.id])
             await removeStored([entry.id])
             throw .signedOut
         }
-        await removeStored(outbox.stored(entry.id))
+        outbox.stored(entry.id)
         return entry.id
     }
 
     /// Removes writes that are not needed any more. If that fails, the next removal includes them.
     func removeStored(_ ids: [String]) async {
-        do { try await forgetWrites(ids) } catch { outbox.unremoved += ids }
+        // In one operation with those of before: no older write stays in the storage without a newer one.
+        outbox.unremoved += ids
+        try? await forgetWrites([])
     }
 
     /// Removes writes from the storage, with those whose removal failed before.
@@ -85,7 +89,7 @@ extension ClientLibrary {
             let stored = outbox.remove(batch.ids)
             show(batch.work)
             await removeStored(stored)
-            complete(.made(made), in: lane)
+            complete(.made(made), of: batch)
         } catch {
             let isFault = error.isUnexplained && faults >= Outbox.mostFaults - 1 && batch.work.canFail
             if batch.work.isFinal(error) || isFault, asked == generation {
@@ -115,7 +119,7 @@ extension ClientLibrary {
             let stored = outbox.remove(batch.ids)
             show(batch.work)
             await removeStored(stored)
-            complete(.refused(error), in: lane)
+            complete(.refused(error), of: batch)
         }
     }
 
@@ -123,7 +127,7 @@ extension ClientLibrary {
 
     /// Waits until an entry is made, fails or is delayed.
     func outcome(of id: String, in lane: String, isThere: Bool = true) async -> Outcome {
-        guard isThere, isConnected, outbox[id] != nil, !outbox.paused.contains(lane) else {
+        guard isThere, isConnected, outbox[id]?.hasFailed == false, !outbox.paused.contains(lane) else {
             pump(lane)
             return .waits
         }
@@ -142,9 +146,11 @@ extension ClientLibrary {
         outbox.outcomes[lane]?.removeValue(forKey: id)?.resume(returning: .cancelled)
     }
 
-    /// Ends the wait for entries that are no longer in the outbox.
-    private func complete(_ outcome: Outcome, in lane: String) {
-        for id in (outbox.outcomes[lane] ?? [:]).keys where outbox[id] == nil {
+    /// Ends the wait for the entries of a request. A call whose entry was replaced waits for the last one of the lane.
+    private func complete(_ outcome: Outcome, of batch: Outbox.Batch) {
+        let lane = batch.work.lane
+        let isLast = !outbox.lanes.contains(lane)
+        for id in (outbox.outcomes[lane] ?? [:]).keys where isLast || batch.ids.contains(id) {
             outbox.outcomes[lane]!.removeValue(forKey: id)!.resume(returning: outcome)
         }
     }

@@ -17,7 +17,7 @@ struct Outbox {
         let id: String
         /// `nil` for a mark that was made before the user was known.
         var owner: String?
-        let work: Work
+        var work: Work
         /// The position: later entries have larger numbers.
         let number: Int
         var state: State
@@ -93,14 +93,31 @@ struct Outbox {
         if let index = entries.firstIndex(where: { $0.id == id }) { entries[index].state = state }
     }
 
-    /// An entry is stored. Returns the older ones that it replaces.
-    mutating func stored(_ id: String) -> [String] {
-        set(id, .ready)
+    /// The older entries that are not needed once this one is stored.
+    func replaced(by id: String) -> [String] {
         guard let entry = self[id] else { return [] }
-        let replaced = entries.filter {
+        let older = entries.filter {
             $0.owner == entry.owner && $0.number < entry.number && $0.state != .storing && entry.work.covers($0.work)
         }
-        return remove(replaced.map(\.id))
+        return older.map(\.id)
+    }
+
+    /// An entry is stored.
+    mutating func stored(_ id: String) {
+        set(id, .ready)
+        remove(replaced(by: id))
+    }
+
+    /// A mark is only in memory. It includes the others of its lane that are, so that they do not pile up.
+    mutating func unstored(_ id: String) {
+        guard let index = entries.firstIndex(where: { $0.id == id }) else { return }
+        entries[index].state = .unstored
+        let entry = entries[index]
+        let alike = entries.filter {
+            $0.state == .unstored && $0.owner == entry.owner && $0.work.lane == entry.work.lane
+        }
+        entries[index].work = alike.dropFirst().reduce(into: alike[0].work) { _ = $0.merge($1.work) }
+        remove(alike.map(\.id).filter { $0 != id })
     }
 
     /// Returns the ids of those that are in the storage, or soon will be.
