@@ -28,6 +28,18 @@ import Testing
         #expect(bench.sent.isEmpty && bench.writes.isEmpty)
     }
 
+    @Test mutating func `a status that is sent again does not overtake a newer one in flight`() {
+        _ = bench.call(.setStatus(StatusChange(status: .busy, text: .set("older"))))
+        let older = bench.lastID
+        _ = bench.call(.setStatus(StatusChange(status: .busy, text: .set("newer"))))
+        let newer = bench.lastID
+        bench.receive(.refusal(older, .rateLimited, retryAfter: 100))
+        bench.pass(.milliseconds(200))
+        #expect(bench.bodies.isEmpty, "the server may have the newer one already")
+        bench.receive(.ok(id: newer))
+        #expect(bench.bodies.isEmpty)
+    }
+
     @Test mutating func `only one profile change is in flight at a time`() {
         let calls = [bench.call(.updateProfile(Self.one, .fail)), bench.call(.updateProfile(Self.two, .fail))]
         #expect(bench.sent.isEmpty)
