@@ -177,6 +177,22 @@ import Testing
         #expect(messages?["direct"] as? String ?? "all" == "all" && stored("preview") as? Bool == false)
     }
 
+    @Test func `a call whose settings were replaced does not get the error of older ones`() async throws {
+        let (client, notifications) = notifications()
+        await connected(client)
+        server.hold()
+        server.refuse("PUT /v1/me/notificationSettings", ["code": "validation_failed", "field": "quiet"])
+        var calls: [Task<Bool, any Error>] = []
+        for direct in [NotificationSettings.Messages.off, .init(rawValue: "mentions"), .all] {
+            calls.append(Task { try await notifications.setSettings(NotificationSettings(direct: direct)) })
+            await server.received("PUT /v1/me/notificationSettings")
+            while await notifications.outbox.settings?.direct != direct { await Task.yield() }
+        }
+        server.release()
+        await #expect(throws: PresenceError.self) { try await calls[0].value }
+        for call in calls.dropFirst() { #expect(try await call.value) }
+    }
+
     @Test func `a sign-out forgets them`() async throws {
         let (client, notifications) = notifications()
         await connected(client)

@@ -24,8 +24,8 @@ extension Engine {
         }
     }
 
-    /// The next connection uses this token. If it names another user, the former one's data and calls are dropped, except
-    /// pending writes.
+    /// The next connection uses this token. If it names another user, the data and calls of the former one are dropped,
+    /// except pending writes.
     private mutating func identify(by token: String, at now: Moment) {
         let user = TokenSubject.user(of: token) ?? (token == link.confirmedToken ? me.account : nil)
         if let user, let former = me.account, former != user { forget(at: now, next: user) }

@@ -92,6 +92,19 @@ import Testing
         #expect(read() == 0)
     }
 
+    @Test func `marks that wait for a rate limit do not pile up`() async throws {
+        let scene = Scene(server)
+        var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
+        await scene.connected()
+        server.refuse("mark", ["code": "rate_limited", "retryAfter": 3_600_000])
+        for number in 1...20 {
+            server.write("more")
+            await loop.reaches { $0.count >= number }
+        }
+        await scene.clock.sleepers()
+        #expect(await scene.messages.outbox.works.count <= 2)
+    }
+
     @Test func `another user's marks are never sent`() async throws {
         let directory = try TemporaryDirectory()
         do {

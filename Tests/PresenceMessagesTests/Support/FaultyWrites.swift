@@ -8,14 +8,17 @@ actor FaultyWrites: WriteQueue {
     private let writes = StoredWrites()
     private var mayAppend = true
     private var mayRemove = true
-    private var delay: Duration?
+    private var (delay, removalDelay): (Duration?, Duration?)
     /// The clock of the disk.
     let clock = TestClock()
     /// All writes of which the append was tried.
     private(set) var tried: [QueuedWrite] = []
 
-    func set(mayAppend: Bool = true, mayRemove: Bool = true, delay: Duration? = nil) {
-        (self.mayAppend, self.mayRemove, self.delay) = (mayAppend, mayRemove, delay)
+    func set(
+        mayAppend: Bool = true, mayRemove: Bool = true, delay: Duration? = nil, removalDelay: Duration? = nil
+    ) {
+        (self.mayAppend, self.mayRemove) = (mayAppend, mayRemove)
+        (self.delay, self.removalDelay) = (delay, removalDelay)
     }
 
     private func check(_ isAllowed: Bool) throws {
@@ -31,6 +34,7 @@ actor FaultyWrites: WriteQueue {
         try await writes.append(write)
     }
     func remove(_ ids: [String]) async throws {
+        if let removalDelay { try await clock.sleep(for: removalDelay) }
         try check(mayRemove)
         try await writes.remove(ids)
     }
