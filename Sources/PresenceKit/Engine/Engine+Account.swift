@@ -100,6 +100,7 @@ extension Engine {
             error.outcomeUnknown = calls.isRepeating(id) || sent.contains(id)
             answer(id, .failure(error))
         }
+        link.confirmedToken = nil
         userNumber += 1
         emit(.tell(.forgotten(userNumber, next: next?.string)))
         forgetPeople(andWrites: next == nil, at: now)

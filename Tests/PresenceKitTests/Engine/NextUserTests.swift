@@ -89,6 +89,20 @@ import Testing
         #expect(statuses.isEmpty)
     }
 
+    @Test mutating func `a former user's token that names no user is not the next user's`() {
+        bench = Bench()
+        bench.dial(token: "ana's")
+        bench.welcome(user: "ana")
+        beginAttempt()
+        fetched(Self.token(of: "eve"))
+        bench.end(code: 4001)
+        _ = bench.call(.setStatus(Self.busy))
+        bench.handle(.reconnect)
+        fetched("ana's")
+        bench.handle(.opened(bench.engine.link.attempt))
+        #expect(statuses.isEmpty)
+    }
+
     @Test(arguments: ["ana", "eve"])
     mutating func `a status waits for the server if the token names no user`(user: String) {
         bench.end(code: 4001)

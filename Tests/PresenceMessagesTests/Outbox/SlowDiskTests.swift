@@ -14,7 +14,7 @@ import Testing
     init() { scene = Scene(server, storage: Storage(cache: PresenceCache(), writes: writes)) }
 
     @Test(arguments: [true, false])
-    func `settings are sent once the older ones are removed, and their call hears the reply`(isRefused: Bool)
+    func `settings are sent once the older ones are removed, and their call gets the reply`(isRefused: Bool)
         async throws
     {
         let put = "PUT /v1/me/notificationSettings"

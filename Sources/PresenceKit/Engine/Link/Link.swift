@@ -50,8 +50,8 @@ struct Link: Sendable {
     /// Increases with every change of ``state``.
     private(set) var stamp: UInt64 = 1
     private var credential = Credential()
-    /// The token of the last connection, whose user the server has confirmed.
-    private(set) var confirmedToken: String?
+    /// The token of the present user that the server accepted last. It may name no user.
+    var confirmedToken: String?
     private var reconnection: Reconnection
     private var askedToConnect = Moment(uptime: .zero, wall: .distantPast)
     /// The server's error when it rejected `connect`.
@@ -171,6 +171,7 @@ struct Link: Sendable {
     }
 
     mutating func refreshed(_ accepted: Bool) {
+        if accepted { confirmedToken = token }
         credential.refreshed(accepted)
     }
 
