@@ -47,16 +47,19 @@ extension WriteWorld {
     }
 
     mutating func promise(_ made: Made) {
+        guard made.owner != nil else { return mayBe(made) }
         for slot in slots(made) {
-            if made.owner == nil {
-                possible[slot]?.insert(made.number)
-            } else {
-                possible[slot] = (possible[slot] ?? []).filter { $0 > made.number }.union([made.number])
-            }
+            let later = (possible[slot] ?? unsure[slot] ?? []).filter { $0 > made.number }
+            possible[slot] = later.union([made.number])
         }
     }
 
-    mutating func mayBe(_ made: Made) { for slot in slots(made) { possible[slot]?.insert(made.number) } }
+    mutating func mayBe(_ made: Made) {
+        for slot in slots(made) {
+            possible[slot]?.insert(made.number)
+            unsure[slot, default: []].insert(made.number)
+        }
+    }
 
     /// The user's data was deleted.
     mutating func anything() { for slot in Array(possible.keys) { possible[slot] = nil } }

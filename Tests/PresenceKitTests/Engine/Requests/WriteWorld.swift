@@ -42,6 +42,8 @@ struct WriteWorld {
     var forbidden: Set<Int> = []
     /// The values that the server may have in the end; missing after the user's data was deleted.
     var possible: [Slot: Set<Int>] = [:]
+    /// Those whose calls failed with an unknown outcome, or whose user was unknown.
+    var unsure: [Slot: Set<Int>] = [:]
     var trace: [String] = []
     var issues: [String] = []
 
