@@ -89,7 +89,7 @@ import Testing
         server.refuse(put, ["code": "rate_limited", "retryAfter": 5_000])
         #expect(try await notifications.setSettings(.init(showsPreview: false)) == false)
         await clock.sleepers()
-        // Another library handles an event for long. So this one hears late of the next user.
+        // Another library handles an event for long. So this one learns late of the next user.
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
         let (held, isHeld) = AsyncStream.makeStream(of: Void.self)
         await client.attach { event in
