@@ -94,7 +94,7 @@ extension RedisConnection {
             let loading = loadings[call.script.sha1] ?? load(call.script)
             loadings[call.script.sha1] = loading
             enqueue {
-                // Not once more: Redis does not take the source, and says why.
+                // Not once more: Redis does not take the source, for this reason.
                 guard case .failure(.server("NOSCRIPT", _)) = $0, let failure = loading.failure else {
                     return call.reply($0)
                 }
