@@ -39,15 +39,21 @@ async def test_badge_and_list_recover_after_a_connection_whose_list_was_rejected
         assert not await page.value("document.body.innerText.includes('no list today')")
 
 
+async def cut_off(chromium, line, ana, client):
+    """Ana's page with the conversation with Bob, without a connection."""
+    page = await enter(chromium, line, ana)
+    id = await direct(client, ana)
+    await page.run(f"location.hash = '/talk/{id}'")
+    await title(page, "Bob Ray")
+    line.cut()
+    await shows(page, "No connection.")
+    return page, id
+
+
 async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     async with Line(accounts.server) as line, chromium:
-        page = await enter(chromium, line, ana)
-        id = await direct(client, ana)
-        await page.run(f"location.hash = '/talk/{id}'")
-        await title(page, "Bob Ray")
-        line.cut()
-        await shows(page, "No connection.")
+        page, id = await cut_off(chromium, line, ana, client)
         await write(page, "one", "two", "three")
         await page.until(f"{BUBBLES}.join() === 'one,two,three' && {STATUS} === 'Waits for a connection'")
         await fill(page, "text", "a draft")
@@ -81,12 +87,7 @@ async def test_without_a_connection_texts_wait_and_are_sent_once_when_it_is_back
 async def test_a_message_that_came_before_ones_own_waiting_text_counts_as_read(chromium, accounts):
     (ana, bob), (_, client) = await friends(accounts, "Ana", "Bob Ray")
     async with Line(accounts.server) as line, chromium:
-        page = await enter(chromium, line, ana)
-        id = await direct(client, ana)
-        await page.run(f"location.hash = '/talk/{id}'")
-        await title(page, "Bob Ray")
-        line.cut()
-        await shows(page, "No connection.")
+        page, id = await cut_off(chromium, line, ana, client)
         await write(page, "mine")
         await say(client, id, "yours")
         line.mend()

@@ -17,6 +17,8 @@ public final class WebSocketServer {
     /// The delegate owns the server and outlives it.
     unowned let delegate: any WebSocketServerDelegate
 
+    // Each delivery uses the counters and the table. Only debug builds check at run time that accesses do not overlap: that
+    // takes a sixth of a delivery's instructions.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif
@@ -36,8 +38,6 @@ public final class WebSocketServer {
         }
     }
 
-    // Each delivery uses it. Only debug builds check at run time that accesses do not overlap: that takes a sixth of a
-    // delivery's instructions.
     #if !DEBUG
         @exclusivity(unchecked)
     #endif

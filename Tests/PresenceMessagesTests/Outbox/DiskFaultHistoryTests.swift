@@ -59,33 +59,14 @@ private actor RandomWrites: WriteQueue {
         var isMuted = false
     }
 
-    private struct Device {
-        let client: PresenceClient
-        let messages: PresenceMessenger
-        let notifications: PresenceNotifications
-
-        init(_ server: InMemoryServer, _ writes: RandomWrites) {
-            client = server.client(as: "ana", storage: Storage(cache: PresenceCache(), writes: writes))
-            messages = PresenceMessenger(client)
-            notifications = PresenceNotifications(client)
-            client.connect()
-        }
-    }
-
-    private static let types = ["send", "mark", "markNotifications", "conversationSettings"]
-
     @Test(arguments: 0..<40 as Range<UInt64>) func `the server gets what was promised`(seed: UInt64) async throws {
         var random = KillTests.Seeded(state: seed)
-        let server = InMemoryServer.with()
-        for number in 1...20 {
-            server.write("\(number)")
-            server.notify("\(number)")
-        }
+        let server = InMemoryServer.withTwentyOfEach()
         var promised = Promised()
         var found: [QueuedWrite] = []
         for life in 0..<4 {
             let writes = try await RandomWrites(seed &* 7 &+ UInt64(life), found)
-            let device = Device(server, writes)
+            let device = HistoryDevice(server, writes)
             for _ in 0..<18 { try? await step(&promised, device, server, &random) }
             let isKilled = Bool.random(using: &random)
             if isKilled { found = await writes.kill() }
@@ -94,7 +75,7 @@ private actor RandomWrites: WriteQueue {
         }
         server.isThere(true)
         let writes = try await RandomWrites(seed, found, isGood: true)
-        let device = Device(server, writes)
+        let device = HistoryDevice(server, writes)
         while await !writes.all.isEmpty, !Task.isCancelled { await Task.yield() }
 
         #expect(server.texts(in: "c1").filter { $0.hasPrefix("own") } == promised.texts)
@@ -108,14 +89,16 @@ private actor RandomWrites: WriteQueue {
 
     /// Makes a promise, unless it throws.
     private func step(
-        _ promised: inout Promised, _ device: Device, _ server: InMemoryServer, _ random: inout KillTests.Seeded
+        _ promised: inout Promised, _ device: HistoryDevice, _ server: InMemoryServer, _ random: inout KillTests.Seeded
     ) async throws {
         switch Int.random(in: 0..<9, using: &random) {
         case 0: server.isThere(false)
         case 1:
             server.isThere(true)
             device.client.networkChanged(isAvailable: true)
-        case 2: server.cut(Self.types.randomElement(using: &random)!, Bool.random(using: &random) ? .before : .after)
+        case 2:
+            let request = HistoryDevice.requests.randomElement(using: &random)!
+            server.cut(request, Bool.random(using: &random) ? .before : .after)
         case 3, 4:
             promised.count += 1
             let text = "own \(promised.count)"

@@ -16,39 +16,19 @@ import Testing
         var isMuted = false
     }
 
-    /// A process with its client.
-    private struct Device {
-        let client: PresenceClient
-        let messages: PresenceMessenger
-        let notifications: PresenceNotifications
-
-        init(_ server: InMemoryServer, _ writes: StoredWrites) {
-            client = server.client(as: "ana", storage: Storage(cache: PresenceCache(), writes: writes))
-            messages = PresenceMessenger(client)
-            notifications = PresenceNotifications(client)
-            client.connect()
-        }
-    }
-
-    private static let types = ["send", "mark", "markNotifications", "conversationSettings"]
-
     @Test(arguments: 0..<40 as Range<UInt64>) func `the server gets what was promised`(seed: UInt64) async throws {
         var random = KillTests.Seeded(state: seed)
-        let server = InMemoryServer.with()
-        for number in 1...20 {
-            server.write("\(number)")
-            server.notify("\(number)")
-        }
+        let server = InMemoryServer.withTwentyOfEach()
         let writes = StoredWrites()
         try await writes.setOwner("ana")
         var promised = Promised()
         for _ in 0..<3 {
-            let device = Device(server, writes)
+            let device = HistoryDevice(server, writes)
             for _ in 0..<12 { try await step(&promised, device, server, &random) }
             await device.client.close()
         }
         server.isThere(true)
-        let device = Device(server, writes)
+        let device = HistoryDevice(server, writes)
         while await !writes.load().writes.isEmpty, !Task.isCancelled { await Task.yield() }
 
         let talk = server.state.withLock { $0.talks["c1"]! }
@@ -62,14 +42,16 @@ import Testing
     }
 
     private func step(
-        _ promised: inout Promised, _ device: Device, _ server: InMemoryServer, _ random: inout KillTests.Seeded
+        _ promised: inout Promised, _ device: HistoryDevice, _ server: InMemoryServer, _ random: inout KillTests.Seeded
     ) async throws {
         switch Int.random(in: 0..<10, using: &random) {
         case 0: server.isThere(false)
         case 1:
             server.isThere(true)
             device.client.networkChanged(isAvailable: true)
-        case 2: server.cut(Self.types.randomElement(using: &random)!, Bool.random(using: &random) ? .before : .after)
+        case 2:
+            let request = HistoryDevice.requests.randomElement(using: &random)!
+            server.cut(request, Bool.random(using: &random) ? .before : .after)
         case 3, 4:
             promised.texts.append("own \(promised.texts.count)")
             try await device.messages.send(promised.texts.last!, in: "c1")

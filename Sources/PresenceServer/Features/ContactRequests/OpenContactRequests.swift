@@ -68,7 +68,7 @@ struct OpenContactRequests {
 
     private let version: Int64
     private let requests: [[UInt8]]
-    /// Of a user without a record, as most are.
+    /// The state of a user without a record, as most users are.
     static let none = OpenContactRequests(.array([]), at: 0).own(bytes: .max)
 
     /// - Parameter value: The hash.
