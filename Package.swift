@@ -256,6 +256,7 @@ let package = Package(
         .executableTarget(
             name: "session-writer", dependencies: ["PresenceAccounts"], path: "Tests/SessionWriter",
             swiftSettings: strict),
+        .target(name: "Expectations", path: "Tests/Expectations", swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
             swiftSettings: ours),
@@ -269,6 +270,7 @@ let package = Package(
                 .product(name: "Logging", package: "swift-log", condition: server),
             ],
             path: "Tests/Simulator", swiftSettings: ours),
+        .testTarget(name: "ExpectationsTests", swiftSettings: tests),
         .testTarget(name: "EventLoopsTests", dependencies: ["EventLoops"], swiftSettings: tests),
         .testTarget(
             name: "WorkersTests", dependencies: ["Workers", "EventLoops", "NumberedQueues"], swiftSettings: tests),
@@ -389,6 +391,9 @@ let pages: [String: [String]] = [
 for target in package.targets {
     target.exclude += (pages[target.name] ?? []).map { $0 + "README.md" }
 }
+
+/// Functions for tests in place of the macro `#expect`.
+for target in package.targets where target.type == .test { target.dependencies.append("Expectations") }
 
 /// For Apple's App Store: the session store uses UserDefaults. Linux would make a bundle of it, which no program needs.
 let privacy = "PrivacyInfo.xcprivacy"
