@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -27,10 +28,10 @@ import Testing
         late.issuedAt = world.redisNow
         try late.connect(to: world.shards[0])
         try world.run(for: 100)
-        #expect(late.isConnected && world.shards[0].logic.sessions.users[bob]?.sessions.count == 1)
+        expect(late.isConnected && world.shards[0].logic.sessions.users[bob]?.sessions.count == 1)
         try run(world) { $0.run($0.disconnecting(bob), reply: $1) }
         try world.run(for: 100)
-        #expect(late.closeCode == .disconnected)
+        expect(late.closeCode, equals: .disconnected)
     }
 
     /// Two servers, and the difference between the clock of bob's master and the one of the leases. Bob has been on the
@@ -53,8 +54,8 @@ import Testing
         try world.run(for: 500)
         try run(world) { $0.run($0.disconnecting(UserID("bob")!), reply: $1) }
         try world.run(for: 5_000)
-        #expect(first.closeCode == .disconnected && second.closeCode == .disconnected)
-        #expect(world.shards[1].logic.sessions.users[UserID("bob")!] == nil)
+        expect(first.closeCode == .disconnected && second.closeCode == .disconnected)
+        expect(world.shards[1].logic.sessions.users[UserID("bob")!] == nil)
     }
 
     @Test func `a disconnect that arrives late ends no later session, whatever the masters' clocks are`() throws {
@@ -64,7 +65,7 @@ import Testing
         try world.run(for: 200)
         let second = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try world.run(for: 5_000)
-        #expect(first.closeCode == .disconnected && second.isConnected)
+        expect(first.closeCode == .disconnected && second.isConnected)
     }
 
     @Test func `a subscription in the packet of connect is answered with it, in one write`() throws {
@@ -78,7 +79,7 @@ import Testing
             Issue.record("\(cy.received)")
             return
         }
-        #expect(cy.writes == 1)
+        expect(cy.writes, equals: 1)
     }
 
     @Test func `messages sent after connect wait for its answer, and are dropped if it is rejected`() throws {
@@ -87,10 +88,10 @@ import Testing
         let bob = SimulatedClient("bob", in: world)
         bob.dial(world.shards[0])
         for number in 0..<100 { bob.send(.updateProfile(.init(displayName: .set("Bob \(number)")))) }
-        #expect(world.shards[0].logic.watchers.connections.compactMap { $0?.held.count }.max() == 100)
+        expect(world.shards[0].logic.watchers.connections.compactMap { $0?.held.count }.max(), equals: 100)
         try world.run(for: 1_000)
-        #expect(bob.received.count == 101 && ana.profiles[UserID("bob")!]?.version ?? 0 > 0)
-        #expect(world.shards[0].logic.watchers.connections.allSatisfy { ($0?.heldBytes ?? 0) == 0 })
+        expect(bob.received.count == 101 && ana.profiles[UserID("bob")!]?.version ?? 0 > 0)
+        expect(world.shards[0].logic.watchers.connections.allSatisfy { ($0?.heldBytes ?? 0) == 0 })
 
         try run(world) { $0.run($0.revokingTokens(of: UserID("cy")!), reply: $1) }
         let cy = SimulatedClient("cy", in: world)
@@ -99,11 +100,11 @@ import Testing
         cy.send(.updateProfile(.init(displayName: .set("Cy"))))
         cy.send(.getVisibility)
         try world.run(for: 1_000)
-        #expect(cy.closeCode == .unauthorized)
-        #expect(cy.received.allSatisfy { if case .error = $0 { true } else { false } }, "\(cy.received)")
+        expect(cy.closeCode, equals: .unauthorized)
+        expect(cy.received.allSatisfy { if case .error = $0 { true } else { false } }, "\(cy.received)")
         let keys = Partitions(count: world.configuration.partitions).keys(of: UserID("cy")!)
         let name = world.redis.command(["HGET", keys.user(UserID("cy")!), "profile"])
-        #expect(name == .success(.null))
+        expect(name, equals: .success(.null))
     }
 
     @Test func `waiting messages have a limit for the process, and free their bytes`() throws {
@@ -115,12 +116,12 @@ import Testing
         for client in clients {
             for number in 0..<20 { client.send(.updateProfile(.init(displayName: .set("Name \(number)")))) }
         }
-        #expect(shard.inboxBytes > 2_600)
+        expect(shard.inboxBytes > 2_600)
         clients[0].close(code: 1000)
         try world.run(for: 1_000)
-        #expect(clients[1].isConnected && clients[1].received.count == 21)
-        #expect(clients[2].closeCode == .tryAgainLater)
-        #expect(shard.inboxBytes == 0)
+        expect(clients[1].isConnected && clients[1].received.count == 21)
+        expect(clients[2].closeCode, equals: .tryAgainLater)
+        expect(shard.inboxBytes, equals: 0)
     }
 
     @Test func `a user who connects without Redis is checked before their writes when it returns`() throws {
@@ -137,7 +138,7 @@ import Testing
             bob.send(.updateProfile(.init(displayName: .set("Bob"))))
             try world.run(for: 1)
         }
-        #expect(bob.closeCode == .unauthorized)
-        #expect(!bob.received.contains { if case .profileUpdated = $0 { true } else { false } })
+        expect(bob.closeCode, equals: .unauthorized)
+        expect(!bob.received.contains { if case .profileUpdated = $0 { true } else { false } })
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Installation
 import Testing
 
@@ -36,7 +37,7 @@ import Testing
         change.apply(&configuration)
         try configuration.validate()
         let error = #expect(throws: InvalidConfiguration.self) { try configuration.validateListening() }
-        #expect(error?.key == change.key)
+        expect(error?.key, equals: change.key)
     }
 
     @Test(arguments: ["127.0.0.1", "127.9.9.9", "::1", "localhost"])

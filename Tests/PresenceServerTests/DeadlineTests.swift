@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -16,8 +17,8 @@ import Testing
         var deadlines = Deadlines()
         deadlines.set(kind, at: 10)
         deadlines.set(kind, at: 20)
-        #expect(due(&deadlines, at: 9) == 0)
-        #expect(due(&deadlines, at: 20) == 2)
+        expect(due(&deadlines, at: 9), equals: 0)
+        expect(due(&deadlines, at: 20), equals: 2)
     }
 
     @Test(arguments: [(10, 20), (20, 10), (10, 10)] as [(Milliseconds, Milliseconds)])
@@ -27,17 +28,17 @@ import Testing
         var deadlines = Deadlines()
         deadlines.setOnly(kind, at: first)
         deadlines.setOnly(kind, at: last)
-        #expect(due(&deadlines, at: last - 1) == 0)
-        #expect(deadlines.popDue(last) == .onlyFeature(kind))
-        #expect(due(&deadlines, at: 100) == 0)
+        expect(due(&deadlines, at: last - 1), equals: 0)
+        expect(deadlines.popDue(last), equals: .onlyFeature(kind))
+        expect(due(&deadlines, at: 100), equals: 0)
         deadlines.setOnly(kind, at: 110)
-        #expect(due(&deadlines, at: 110) == 1)
+        expect(due(&deadlines, at: 110), equals: 1)
     }
 
     @Test func `kinds do not replace each other`() {
         var deadlines = Deadlines()
         deadlines.setOnly(kind, at: 10)
         deadlines.setOnly(DeadlineKind(index: 4), at: 20)
-        #expect(due(&deadlines, at: 20) == 2)
+        expect(due(&deadlines, at: 20), equals: 2)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -27,11 +28,11 @@ import Testing
         let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[1])
         cy.send(.subscribe(.init(users: [self.ana])))
         try world.run(for: 50)
-        #expect(cy.presences[self.ana] == nil)
+        expect(cy.presences[self.ana], equals: nil)
         // An empty block list needs no read.
         ana.send(.unblock(many("z")))
         try world.run(for: 2_000)
-        #expect(cy.status(of: "ana") == .online)
+        expect(cy.status(of: "ana"), equals: .online)
     }
 
     @Test(arguments: (0..<40).map { Milliseconds(50 * $0) })
@@ -47,14 +48,14 @@ import Testing
         let bob = SimulatedClient("bob", in: world)
         bob.dial(shard)
         try world.run(for: 10_000)
-        #expect(shard.logic.link.isLive && ana.isConnected && bob.isConnected)
-        #expect(ana.status(of: "bob") == .online)
+        expect(shard.logic.link.isLive && ana.isConnected && bob.isConnected)
+        expect(ana.status(of: "bob"), equals: .online)
         let asked = bob.send(.get(users: [self.ana]))
         try world.run(for: 1_000)
         let isAnswered = bob.received.contains {
             if case .users(asked, _, _) = $0 { true } else { false }
         }
-        #expect(isAnswered, "\(offset): \(bob.received)")
+        expect(isAnswered, "\(offset): \(bob.received)")
     }
 
     /// A user with an account, not connected yet.
@@ -79,10 +80,10 @@ import Testing
         }
         try ana.connect(to: shard)
         try world.run(for: 100)
-        #expect(told(ana, of: "ana") == 0)
+        expect(told(ana, of: "ana"), equals: 0)
         world.redis.refuse = { _, _ in nil }
         try world.run(for: 5_000)
-        #expect(told(ana, of: "ana") == 1)
+        expect(told(ana, of: "ana"), equals: 1)
     }
 
     @Test func `a user who connects while accounts are read after a break receives their account's state`() throws {
@@ -99,8 +100,8 @@ import Testing
         }
         shard.cut(.commands)
         try world.run(for: 10_000)
-        #expect(hasCome && shard.logic.link.isLive && ana.isConnected)
-        #expect(told(ana, of: "ana") == 1)
+        expect(hasCome && shard.logic.link.isLive && ana.isConnected)
+        expect(told(ana, of: "ana"), equals: 1)
     }
 
     @Test func `short breaks do not make regular work more frequent`() throws {
@@ -117,7 +118,7 @@ import Testing
             try world.run(until: "the break is over") { shard.logic.link.isLive }
         }
         let after = try looks()
-        #expect(before > 0 && after <= before + before / 10, "\(before), \(after)")
+        expect(before > 0 && after <= before + before / 10, "\(before), \(after)")
     }
 
     @Test(arguments: ["pairKey", "addressKey"])
@@ -133,9 +134,9 @@ import Testing
         }
         shard.cut(.commands)
         try world.run(for: 5_000)
-        #expect(!shard.logic.link.isLive)
+        expect(!shard.logic.link.isLive)
         world.redis.refuse = { _, _ in nil }
         try world.run(until: "the shard is live", within: 30_000) { shard.logic.link.isLive }
-        #expect(try world.redis.command(["GET", name]).get().string != nil)
+        try expect(world.redis.command(["GET", name]).get().string != nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Glibc
 import PresenceProtocol
 import Testing
@@ -59,12 +60,12 @@ import Testing
         for number in 1...10 { bob.send(profile("Bob \(number)")) }
         watcher.send(.get(users: [UserID("bob")!]))
         try world.run(for: 50)
-        #expect(refusals(bob).count == 6)
-        #expect(refusals(bob).allSatisfy { $0.id != nil && ($0.retryAfter ?? 0) > 0 })
-        #expect(answers(watcher) == 1)
-        #expect(name("bob", seenBy: watcher) == "Bob 4")
-        #expect(bob.isConnected)
-        #expect(world.shards[0].logic.metrics.limitsMet == [.requests: 6])
+        expect(refusals(bob).count, equals: 6)
+        expect(refusals(bob).allSatisfy { $0.id != nil && ($0.retryAfter ?? 0) > 0 })
+        expect(answers(watcher), equals: 1)
+        expect(name("bob", seenBy: watcher), equals: "Bob 4")
+        expect(bob.isConnected)
+        expect(world.shards[0].logic.metrics.limitsMet, equals: [.requests: 6])
 
         // The client repeats its request after the time given.
         try world.run(for: refusals(bob).last!.retryAfter!)
@@ -72,7 +73,7 @@ import Testing
         try world.run(until: "it is done") {
             name("bob", seenBy: watcher) == "Bob at last"
         }
-        #expect(refusals(bob).count == 6 && refusals(watcher).isEmpty)
+        expect(refusals(bob).count == 6 && refusals(watcher).isEmpty)
     }
 
     @Test func `a client that ignores the limit is closed with 1008, and no other`() throws {
@@ -84,9 +85,9 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         for _ in 0..<30 { bob.send(.get(users: [])) }
         try world.run(for: 50)
-        #expect(bob.closeCode == .policyViolation)
-        #expect(refusals(bob).count == 20)
-        #expect(other.isConnected && refusals(other).isEmpty)
+        expect(bob.closeCode, equals: .policyViolation)
+        expect(refusals(bob).count, equals: 20)
+        expect(other.isConnected && refusals(other).isEmpty)
     }
 
     @Test func `a client that sometimes exceeds the limit is never closed for it`() throws {
@@ -99,8 +100,8 @@ import Testing
             for _ in 0..<20 { bob.send(.get(users: [])) }
             try world.run(for: 10_000)
         }
-        #expect(bob.isConnected)
-        #expect(refusals(bob).count > 250)
+        expect(bob.isConnected)
+        expect(refusals(bob).count > 250)
     }
 
     @Test func `malformed requests count like valid ones, and disconnecting costs nothing`() throws {
@@ -113,10 +114,10 @@ import Testing
         bob.sendText("nonsense")
         bob.send(.get(users: []))
         try world.run(for: 5)
-        #expect(refusals(bob).count == 2 && refusals(bob, .badRequest).isEmpty)
+        expect(refusals(bob).count == 2 && refusals(bob, .badRequest).isEmpty)
         bob.send(.disconnect)
         try world.run(for: 5)
-        #expect(bob.closeCode == .normal)
+        expect(bob.closeCode, equals: .normal)
     }
 
     @Test func `a request costs one more for each full ten of its ids`() throws {
@@ -129,8 +130,8 @@ import Testing
         for _ in 0..<3 { bob.send(.get(users: many)) }
         // 1 + 101 + 101, and another 101 are more than 210.
         try world.run(until: "one is refused") { !refusals(bob).isEmpty }
-        #expect(refusals(bob).count == 1 && answers(bob) == 2)
-        #expect((9_200...9_500).contains(refusals(bob).first?.retryAfter ?? 0))
+        expect(refusals(bob).count == 1 && answers(bob) == 2)
+        expect((9_200...9_500).contains(refusals(bob).first?.retryAfter ?? 0))
     }
 
     @Test func `a user has one bucket for all connections of a shard, and disconnecting does not refill it`() throws {
@@ -147,17 +148,17 @@ import Testing
             ana.send(.get(users: []))
         }
         try world.run(for: 10)
-        #expect(refusals(phone).count + refusals(tablet).count == 4)
-        #expect(answers(ana) == 6 && refusals(ana).isEmpty)
-        #expect(world.shards[0].logic.metrics.limitsMet == [.userRequests: 4])
+        expect(refusals(phone).count + refusals(tablet).count, equals: 4)
+        expect(answers(ana) == 6 && refusals(ana).isEmpty)
+        expect(world.shards[0].logic.metrics.limitsMet, equals: [.userRequests: 4])
 
         phone.close(code: 1000)
         tablet.close(code: 1000)
         try world.run(for: 10)
         phone.dial(world.shards[0])
         try world.run(for: 10)
-        #expect(refusals(phone).count + refusals(tablet).count == 5)
-        #expect(phone.isConnected && !isWelcome(phone))
+        expect(refusals(phone).count + refusals(tablet).count, equals: 5)
+        expect(phone.isConnected && !isWelcome(phone))
         // Another shard has another bucket.
         try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         // Accepted a second later, on the same connection.
@@ -176,7 +177,7 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         for _ in 0..<5_000 { bob.send(.get(users: [])) }
         try world.run(for: 10)
-        #expect(answers(bob) == 5_000)
+        expect(answers(bob), equals: 5_000)
     }
 
     @Test func `a client that reconnects and watches as many as allowed in batches is not limited`() throws {
@@ -187,11 +188,11 @@ import Testing
             bob.send(.subscribe(.init(users: (0..<size).map { UserID("u\(batch * size + $0)")! })))
         }
         try world.run(for: 100)
-        #expect(refusals(bob).isEmpty)
-        #expect(world.shards[0].logic.watchers.subscriptionCount == 20 * size)
+        expect(refusals(bob).isEmpty)
+        expect(world.shards[0].logic.watchers.subscriptionCount, equals: 20 * size)
         // The most subscriptions of a connection, in batches of the largest size.
         let limits = world.configuration.limits
-        #expect(20 * RequestPrice.ids(limits.subscriptions / 20) < limits.requestBurst)
+        expect(20 * RequestPrice.ids(limits.subscriptions / 20) < limits.requestBurst)
     }
 
     // MARK: Connections
@@ -201,25 +202,25 @@ import Testing
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
         let bobs = try (0..<3).map { try SimulatedClient("bob", in: world).connect(to: world.shards[$0 % 2]) }
         let late = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
-        #expect(late.closeCode == .tryAgainLater)
-        #expect(refusals(late, .tooMany).first?.retryAfter != nil)
-        #expect(world.shards[1].logic.metrics.limitsMet == [.connectionsPerUser: 1])
-        #expect(world.shards[1].logic.sessions.count == 1)
+        expect(late.closeCode, equals: .tryAgainLater)
+        expect(refusals(late, .tooMany).first?.retryAfter != nil)
+        expect(world.shards[1].logic.metrics.limitsMet, equals: [.connectionsPerUser: 1])
+        expect(world.shards[1].logic.sessions.count, equals: 1)
         // A device that reconnects takes its own place and needs no other.
         bobs[0].close(code: 1000)
         try world.run(for: 10)
         let phone = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "phone")
         let again = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "phone")
         try world.run(for: 10)
-        #expect(phone.closeCode == .replaced && again.isConnected)
+        expect(phone.closeCode == .replaced && again.isConnected)
         // A lingering session counts until it ends.
         bobs[1].lost()
         try late.connect(to: world.shards[1])
-        #expect(late.closeCode == .tryAgainLater)
+        expect(late.closeCode, equals: .tryAgainLater)
         try world.run(for: world.configuration.linger + 10)
         try late.connect(to: world.shards[1])
-        #expect(late.isConnected)
-        #expect(watcher.shown("bob") == [.online])
+        expect(late.isConnected)
+        expect(watcher.shown("bob"), equals: [.online])
     }
 
     @Test func `sessions that Redis has lost are restored, however many there are`() throws {
@@ -229,7 +230,7 @@ import Testing
         world.shards[0].cutAll()
         try world.run(until: "live again") { world.shards[0].logic.link.isLive }
         try world.run(for: 20_000)
-        #expect(bobs.allSatisfy { $0.isConnected })
+        expect(bobs.allSatisfy { $0.isConnected })
     }
 
     @Test func `of sessions opened without Redis, those above the limit are closed when it returns`() throws {
@@ -237,11 +238,11 @@ import Testing
         world.redis.isGone = true
         world.shards[0].cutAll()
         let bobs = try (0..<3).map { _ in try SimulatedClient("bob", in: world).connect(to: world.shards[0]) }
-        #expect(bobs.allSatisfy { $0.isConnected })
+        expect(bobs.allSatisfy { $0.isConnected })
         world.redis.isGone = false
         try world.run(until: "live again") { world.shards[0].logic.link.isLive }
         try world.run(for: 100)
-        #expect(bobs.map { $0.closeCode } == [nil, nil, .tryAgainLater])
+        expect(bobs.map { $0.closeCode }, equals: [nil, nil, .tryAgainLater])
     }
 
     @Test func `an address has a maximum of connections, over all shards that share the count`() throws {
@@ -250,18 +251,18 @@ import Testing
         let addresses = AddressLimits(limits)
         let first = try peer("203.0.113.7")
         let other = try peer("203.0.113.8")
-        #expect(addresses.reserve(first) == .counted(first.block) && addresses.reserve(first) == .counted(first.block))
+        expect(addresses.reserve(first) == .counted(first.block) && addresses.reserve(first) == .counted(first.block))
         // A few more, which cannot become WebSockets, and then none.
-        for _ in 0..<AddressLimits.spare { #expect(addresses.reserve(first) == .spare(first.block)) }
-        #expect(addresses.reserve(first) == .none)
-        #expect(addresses.reserve(other) == .counted(other.block))
+        for _ in 0..<AddressLimits.spare { expect(addresses.reserve(first), equals: .spare(first.block)) }
+        expect(addresses.reserve(first), equals: .none)
+        expect(addresses.reserve(other), equals: .counted(other.block))
         for _ in 0..<AddressLimits.spare { addresses.release(first.block) }
-        #expect(addresses.reserve(first) == .spare(first.block))
+        expect(addresses.reserve(first), equals: .spare(first.block))
         addresses.release(first.block)
         addresses.release(first.block)
-        #expect(addresses.reserve(first) == .counted(first.block))
+        expect(addresses.reserve(first), equals: .counted(first.block))
         for block in [first.block, first.block, other.block] { addresses.release(block) }
-        #expect(addresses.count == 0)
+        expect(addresses.count, equals: 0)
     }
 
     @Test func `this machine's own addresses are counted only if configured`() throws {
@@ -271,10 +272,10 @@ import Testing
             let address = try peer(host)
             limits.limitLoopback = false
             let free = AddressLimits(limits)
-            for _ in 0..<3 { #expect(free.reserve(address) == .uncounted) }
+            for _ in 0..<3 { expect(free.reserve(address), equals: .uncounted) }
             limits.limitLoopback = true
             let all = AddressLimits(limits)
-            #expect(all.reserve(address) == .counted(address.block) && all.reserve(address) == .spare(address.block))
+            expect(all.reserve(address) == .counted(address.block) && all.reserve(address) == .spare(address.block))
         }
     }
 
@@ -283,11 +284,11 @@ import Testing
         let one = try block("2001:db8:1:2::1")
         let same = try block("2001:db8:1:2:ffff::9")
         let next = try block("2001:db8:1:3::1")
-        #expect(one == same && one != next)
+        expect(one == same && one != next)
         let four = try block("192.0.2.1")
         let other = try block("192.0.2.2")
         let mapped = try block("::ffff:192.0.2.1")
-        #expect(four == mapped && four != other)
+        expect(four == mapped && four != other)
     }
 
     // MARK: Subscriptions
@@ -300,9 +301,9 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0]).watch("a", "b")
         bob.send(.subscribe(.init(users: [UserID("c")!, UserID("d")!])))
         try world.run(for: 10)
-        #expect(refusals(bob, .tooMany).count == 1)
-        #expect(world.shards[0].logic.watchers.subscriptionCount == 2)
-        #expect(world.shards[0].logic.metrics.limitsMet == [.subscriptions: 1])
+        expect(refusals(bob, .tooMany).count, equals: 1)
+        expect(world.shards[0].logic.watchers.subscriptionCount, equals: 2)
+        expect(world.shards[0].logic.metrics.limitsMet, equals: [.subscriptions: 1])
     }
 
     // MARK: Outboxes
@@ -326,21 +327,21 @@ import Testing
             for _ in 0..<number * 5 { client.send(.get(users: many)) }
         }
         try world.run(for: 100)
-        #expect(slow.map { $0.closeCode } == [nil, nil, nil, .tooSlow])
-        #expect(shard.logic.metrics.limitsMet == [.outboxBytes: 1])
-        #expect((1...200_000).contains(shard.logic.outboxes.held))
+        expect(slow.map { $0.closeCode }, equals: [nil, nil, nil, .tooSlow])
+        expect(shard.logic.metrics.limitsMet, equals: [.outboxBytes: 1])
+        expect((1...200_000).contains(shard.logic.outboxes.held))
         // Its session lingers like that of any lost connection.
-        #expect(shard.logic.sessions.lingering == 1)
+        expect(shard.logic.sessions.lingering, equals: 1)
 
         let before = watcher.received.count
         bob.send(.status(.init(status: .busy)))
         try world.run(until: "seen") { watcher.status(of: "bob") == .busy }
-        #expect(watcher.received.count == before + 1)
+        expect(watcher.received.count, equals: before + 1)
         // A client that reads again gets everything, and no bytes stay counted.
         slow.forEach { $0.readsAgain() }
         try world.run(for: 100)
-        #expect(slow[..<3].map { answers($0) } == [1, 6, 11])
-        #expect(shard.logic.outboxes.held == 0)
+        expect(slow[..<3].map { answers($0) }, equals: [1, 6, 11])
+        expect(shard.logic.outboxes.held, equals: 0)
     }
 
     @Test func `of several shards the one above its share frees memory`() {
@@ -348,12 +349,12 @@ import Testing
         let one = Outboxes(budget)
         let two = Outboxes(budget)
         one.change(by: 900)
-        #expect(one.updateSum() == 0)
+        expect(one.updateSum(), equals: 0)
         two.change(by: 300)
         // The second shard is below its share, so it need not free anything.
-        #expect(two.updateSum() == 0)
-        #expect(one.updateSum() == 200)
+        expect(two.updateSum(), equals: 0)
+        expect(one.updateSum(), equals: 200)
         one.change(by: -200)
-        #expect(one.updateSum() == 0)
+        expect(one.updateSum(), equals: 0)
     }
 }

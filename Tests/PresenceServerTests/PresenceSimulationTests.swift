@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -10,13 +11,13 @@ import Testing
     @Test func `a connect and a disconnect are each shown once`() throws {
         let world = try World(shards: 2)
         let watcher = try SimulatedClient("ana", in: world).connect(to: world.shards[0]).watch("bob")
-        #expect(watcher.presences[UserID("bob")!] == .unknown)
+        expect(watcher.presences[UserID("bob")!], equals: .unknown)
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try world.run(until: "bob is online") { watcher.status(of: "bob") == .online }
         bob.close(code: 1000)
         try world.run(until: "bob is offline") { watcher.status(of: "bob") == .offline }
         try world.run(for: 60_000)
-        #expect(watcher.shown("bob") == [.online, .offline])
+        expect(watcher.shown("bob"), equals: [.online, .offline])
     }
 
     @Test func `a lost connection is shown only after linger, with the time of its last message`() throws {
@@ -27,12 +28,12 @@ import Testing
         let lostAt = world.redisNow
         bob.lost()
         try world.run(for: world.configuration.linger - 10)
-        #expect(watcher.status(of: "bob") == .online)
+        expect(watcher.status(of: "bob"), equals: .online)
         try world.run(for: 30)
         let presence = try #require(watcher.presences[UserID("bob")!])
-        #expect(presence.status == .offline)
-        #expect(abs(presence.lastSeen! - lostAt) <= 5_010)
-        #expect(presence.lastSeen! <= lostAt)
+        expect(presence.status, equals: .offline)
+        expect(abs(presence.lastSeen! - lostAt) <= 5_010)
+        expect(presence.lastSeen! <= lostAt)
     }
 
     @Test func `a user who returns within linger, on any server, is never shown offline`() throws {
@@ -46,7 +47,7 @@ import Testing
             try bob.connect(to: world.shards[shard], device: "phone")
             try world.run(for: 20_000)
         }
-        #expect(watcher.shown("bob") == [.online])
+        expect(watcher.shown("bob"), equals: [.online])
     }
 
     @Test(arguments: [0, 60_000] as [Milliseconds])
@@ -64,7 +65,7 @@ import Testing
             person.onClose = { [unowned world, unowned person] code in
                 closes.append(world.now - began)
                 let wait = person.closeReason.split(separator: ":").last.flatMap { Milliseconds($0.dropLast()) } ?? 0
-                #expect(code == .serviceRestart && wait < world.configuration.linger)
+                expect(code == .serviceRestart && wait < world.configuration.linger)
                 waits.insert(wait)
                 world.after(wait) { person.dial(world.shards[0], device: "phone") }
             }
@@ -81,10 +82,10 @@ import Testing
         try world.run(for: 200)
         world.shards[1].die()
         try world.run(for: 120_000)
-        #expect(waits.count == 20 && closes.count == 20)
-        #expect((closes.max() ?? 0) >= duration * 19 / 20 && (closes.max() ?? 0) <= duration + 10)
+        expect(waits.count == 20 && closes.count == 20)
+        expect((closes.max() ?? 0) >= duration * 19 / 20 && (closes.max() ?? 0) <= duration + 10)
         for person in people {
-            #expect(person.isConnected && !watcher.shown(person.user).contains(.offline))
+            expect(person.isConnected && !watcher.shown(person.user).contains(.offline))
         }
     }
 
@@ -98,8 +99,8 @@ import Testing
         let vanishedAt = world.now
         try world.run(until: "bob is offline") { watcher.status(of: "bob") == .offline }
         let took = world.now - vanishedAt
-        #expect(took <= heartbeat.interval + heartbeat.timeout + world.configuration.linger + 10)
-        #expect(took > world.configuration.linger)
+        expect(took <= heartbeat.interval + heartbeat.timeout + world.configuration.linger + 10)
+        expect(took > world.configuration.linger)
     }
 
     @Test func `a device's new connection replaces its older one, invisibly to watchers`() throws {
@@ -109,10 +110,10 @@ import Testing
         try world.run(for: 100)
         let second = try SimulatedClient("bob", in: world).connect(to: world.shards[1], device: "d", kind: .phone)
         try world.run(until: "the first is closed") { first.closeCode != nil }
-        #expect(first.closeCode == .replaced)
+        expect(first.closeCode, equals: .replaced)
         try world.run(for: 60_000)
-        #expect(second.isConnected)
-        #expect(watcher.shown("bob") == [.online])
+        expect(second.isConnected)
+        expect(watcher.shown("bob"), equals: [.online])
     }
 
     @Test func `a killed server's users are offline within lease and two sweeps, last seen at its last renewal`()
@@ -129,10 +130,10 @@ import Testing
         try world.run(until: "both are offline") {
             watcher.status(of: "bob") == .offline && watcher.status(of: "cy") == .offline
         }
-        #expect(world.redisNow - diedAt <= lease.duration + 2 * lease.sweep + 100)
+        expect(world.redisNow - diedAt <= lease.duration + 2 * lease.sweep + 100)
         let lastSeen = try #require(watcher.presences[UserID("bob")!]?.lastSeen)
-        #expect(lastSeen <= diedAt && lastSeen >= diedAt - lease.renewal - 10)
-        #expect(watcher.shown("bob") == [.online, .offline])
+        expect(lastSeen <= diedAt && lastSeen >= diedAt - lease.renewal - 10)
+        expect(watcher.shown("bob"), equals: [.online, .offline])
     }
 
     @Test func `a killed server's users with damaged records do not keep others from being ended`() throws {
@@ -151,7 +152,7 @@ import Testing
         for name in names {
             let user = UserID(name)!
             let sessions = world.redis.command(["EXISTS", partitions.keys(of: user).sessions(user)])
-            #expect(sessions == .success(.integer(damaged.contains(name) ? 1 : 0)), "\(name)")
+            expect(sessions, equals: .success(.integer(damaged.contains(name) ? 1 : 0)), "\(name)")
         }
     }
 
@@ -164,7 +165,7 @@ import Testing
         try world.run(for: 6_000)
         try bob.connect(to: world.shards[0])
         try world.run(for: 60_000)
-        #expect(watcher.shown("bob") == [.online])
+        expect(watcher.shown("bob"), equals: [.online])
     }
 
     @Test func `a server that paused past its lease is fenced and recovers`() throws {
@@ -174,12 +175,12 @@ import Testing
         try world.run(for: 5_000)
         world.shards[1].stop()
         try world.run(for: 30_000)
-        #expect(watcher.status(of: "bob") == .offline)
+        expect(watcher.status(of: "bob"), equals: .offline)
         world.shards[1].wakeUp()
         try world.run(for: 5_000)
-        #expect(bob.isConnected)
-        #expect(watcher.status(of: "bob") == .online)
-        #expect(world.shards[1].logic.link.isLive)
+        expect(bob.isConnected)
+        expect(watcher.status(of: "bob"), equals: .online)
+        expect(world.shards[1].logic.link.isLive)
     }
 
     @Test func `a sweep that is late itself reaps no incarnation`() throws {
@@ -189,10 +190,10 @@ import Testing
         try world.run(for: 5_000)
         world.redisEpoch += 3_600_000
         try world.run(for: 60_000)
-        #expect(watcher.shown("bob") == [.online])
+        expect(watcher.shown("bob"), equals: [.online])
         world.redisEpoch -= 7_200_000
         try world.run(for: 60_000)
-        #expect(watcher.shown("bob") == [.online])
+        expect(watcher.shown("bob"), equals: [.online])
     }
 
     @Test func `a lost connection to Redis is reported as stale, and no status flaps`() throws {
@@ -203,15 +204,15 @@ import Testing
         world.redis.isGone = true
         world.shards.forEach { $0.cutAll() }
         try world.run(for: 100)
-        #expect(watcher.isStale)
+        expect(watcher.isStale)
         bob.send(.updateProfile(.init(displayName: .set("Bob"))))
         try world.run(for: 100)
-        #expect(bob.received.contains { if case .error(let e) = $0 { e.code == .unavailable } else { false } })
+        expect(bob.received.contains { if case .error(let e) = $0 { e.code == .unavailable } else { false } })
         try world.run(for: 30_000)
         world.redis.isGone = false
         try world.run(until: "it is live again") { !watcher.isStale }
         try world.run(for: 30_000)
-        #expect(watcher.shown("bob") == [.online])
+        expect(watcher.shown("bob"), equals: [.online])
     }
 
     @Test func `users who move to another shard while Redis is away are not shown offline, in either order`()
@@ -237,11 +238,11 @@ import Testing
         world.shards[1].wakeUp()
         let back = world.now
         try world.run(until: "who did not come back is gone") { watcher.status(of: "cy") == .offline }
-        #expect(world.now - back <= world.configuration.linger)
+        expect(world.now - back <= world.configuration.linger)
         try world.run(for: 30_000)
-        #expect(watcher.shown("bob") == [.online])
-        #expect(watcher.shown("cy") == [.online, .offline])
-        #expect(world.shards.map(\.logic.sessions.lingering) == [0, 0, 0])
+        expect(watcher.shown("bob"), equals: [.online])
+        expect(watcher.shown("cy"), equals: [.online, .offline])
+        expect(world.shards.map(\.logic.sessions.lingering), equals: [0, 0, 0])
     }
 
     @Test func `a silent Redis is detected within 5 seconds`() throws {
@@ -251,7 +252,7 @@ import Testing
         world.redis.isSilent = true
         let since = world.now
         try world.run(until: "it is said") { watcher.isStale }
-        #expect(world.now - since <= 5_000)
+        expect(world.now - since <= 5_000)
         world.redis.isSilent = false
         try world.run(until: "it is live again") { !watcher.isStale }
     }
@@ -269,18 +270,18 @@ import Testing
         cy.close(code: 1000)
         try world.run(for: 1_000)
         let before = try #require(watcher.presences[UserID("bob")!])
-        #expect(before.status == .busy)
+        expect(before.status, equals: .busy)
         world.shards.forEach { $0.cutAll() }
         _ = world.redis.command(["FLUSHALL"])
         try world.run(for: 5_000)
         let after = try #require(watcher.presences[UserID("bob")!])
-        #expect(after.status == .busy)
-        #expect(after.text == "writing")
-        #expect(after.version > before.version)
+        expect(after.status, equals: .busy)
+        expect(after.text, equals: "writing")
+        expect(after.version > before.version)
         // Registers of users without a connection are lost, and watchers are notified.
-        #expect(watcher.presences[UserID("cy")!] == .unknown)
-        #expect(watcher.profiles[UserID("cy")!] == ProfileRegister.none)
-        #expect(watcher.shown("bob").filter { $0 == .offline }.isEmpty)
+        expect(watcher.presences[UserID("cy")!], equals: .unknown)
+        expect(watcher.profiles[UserID("cy")!], equals: ProfileRegister.none)
+        expect(watcher.shown("bob").filter { $0 == .offline }.isEmpty)
     }
 
     @Test func `two devices of one user never make the status flicker`() throws {
@@ -295,8 +296,8 @@ import Testing
             if round % 2 == 0 { web.close(code: 1000) } else { web.lost() }
             try world.run(for: 15_000)
         }
-        #expect(Set(watcher.shown("bob")) == [.online])
-        #expect(phone.isConnected)
+        expect(Set(watcher.shown("bob")), equals: [.online])
+        expect(phone.isConnected)
     }
 
     @Test func `an invisible user is offline, with lastSeen fixed at its beginning`() throws {
@@ -307,17 +308,17 @@ import Testing
         bob.send(.status(.init(status: .invisible)))
         try world.run(for: 100)
         let hidden = try #require(watcher.presences[UserID("bob")!])
-        #expect(hidden.status == .offline)
-        #expect(abs(hidden.lastSeen! - world.redisNow) < 150)
+        expect(hidden.status, equals: .offline)
+        expect(abs(hidden.lastSeen! - world.redisNow) < 150)
         let web = try SimulatedClient("bob", in: world).connect(to: world.shards[0], device: "b")
         try world.run(for: 10_000)
         web.close(code: 1000)
         bob.lost()
         try world.run(for: 30_000)
-        #expect(watcher.presences[UserID("bob")!] == hidden)
+        expect(watcher.presences[UserID("bob")!], equals: hidden)
         try bob.connect(to: world.shards[0], device: "a", status: .init(status: .auto))
         try world.run(for: 100)
-        #expect(watcher.status(of: "bob") == .online)
+        expect(watcher.status(of: "bob"), equals: .online)
     }
 
     @Test func `a session in the background gets only the newest of each register when it returns`() throws {
@@ -333,15 +334,15 @@ import Testing
             bob.send(.status(.init(status: .busy, text: .set(name))))
             try world.run(for: 1_000)
         }
-        #expect(watcher.shown("bob", since: before).isEmpty)
+        expect(watcher.shown("bob", since: before).isEmpty)
         watcher.send(.activity(.active))
         try world.run(for: 100)
-        #expect(watcher.shown("bob", since: before) == [.busy])
-        #expect(watcher.presences[UserID("bob")!]?.text == "Bob")
+        expect(watcher.shown("bob", since: before), equals: [.busy])
+        expect(watcher.presences[UserID("bob")!]?.text, equals: "Bob")
         guard case .profile(let profile) = watcher.profiles[UserID("bob")!] else {
             throw World.Impatience(what: "profile")
         }
-        #expect(profile.displayName == "Bob")
+        expect(profile.displayName, equals: "Bob")
     }
 
     @Test func `a slow reader gets only the newest values`() throws {
@@ -355,11 +356,11 @@ import Testing
             bob.send(.status(.init(status: .busy, text: .set("\(number)"))))
             try world.run(for: 20)
         }
-        #expect(watcher.shown("bob", since: before).count == 1)
+        expect(watcher.shown("bob", since: before).count, equals: 1)
         watcher.readsAgain()
         try world.run(for: 100)
-        #expect(watcher.shown("bob", since: before).count == 2)
-        #expect(watcher.presences[UserID("bob")!]?.text == "99")
+        expect(watcher.shown("bob", since: before).count, equals: 2)
+        expect(watcher.presences[UserID("bob")!]?.text, equals: "99")
     }
 
     @Test func `a client that reads nothing for 30 seconds is closed as too slow`() throws {
@@ -368,9 +369,9 @@ import Testing
         watcher.isSlow = true
         try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         try world.run(for: 29_000)
-        #expect(watcher.closeCode == nil)
+        expect(watcher.closeCode, equals: nil)
         try world.run(for: 2_000)
-        #expect(watcher.closeCode == .tooSlow)
+        expect(watcher.closeCode, equals: .tooSlow)
     }
 
     @Test func `events missed while slots moved are read again, and no client is told that it is stale`() throws {
@@ -385,8 +386,8 @@ import Testing
         bob.send(.status(.init(status: .busy)))
         try SimulatedClient("cy", in: world).connect(to: world.shards[1], device: "phone")
         try world.run(for: 5_000)
-        #expect(watcher.status(of: "bob") == .online)
-        #expect(older.isConnected)
+        expect(watcher.status(of: "bob"), equals: .online)
+        expect(older.isConnected)
         world.shards[0].subscription.missesEvents = false
 
         let partitions = world.shards[0].logic.partitions
@@ -396,14 +397,14 @@ import Testing
         // Only the moved partition is read again; the others are not in doubt.
         move("nobody")
         try world.run(for: 1_000)
-        #expect(watcher.status(of: "bob") == .online)
+        expect(watcher.status(of: "bob"), equals: .online)
         // Both at once: a move during a read is read after it.
         move("bob")
         move("cy")
         try world.run(until: "it is known") { watcher.status(of: "bob") == .busy && !older.isConnected }
-        #expect(older.closeCode == .replaced)
-        #expect(watcher.shown("cy") == [.online])
-        #expect(!watcher.received.contains { if case .stale = $0 { true } else { false } })
-        #expect(world.shards[0].logic.link.isLive)
+        expect(older.closeCode, equals: .replaced)
+        expect(watcher.shown("cy"), equals: [.online])
+        expect(!watcher.received.contains { if case .stale = $0 { true } else { false } })
+        expect(world.shards[0].logic.link.isLive)
     }
 }

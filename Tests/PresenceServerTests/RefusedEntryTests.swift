@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -23,14 +24,14 @@ import Testing
         world.shards.forEach { $0.cut(.lease) }
         // Thousands of attempts.
         try world.run(for: 60_000)
-        #expect(world.shards.allSatisfy { $0.logic.link.former.count <= 1 })
+        expect(world.shards.allSatisfy { $0.logic.link.former.count <= 1 })
         // Each shard's former and present lease, and the time of the last sweep.
         let leases = try world.redis.ask(["HLEN", "leases"]).get().int ?? 0
-        #expect(leases <= 5)
+        expect(leases <= 5)
         world.redis.refuse = { _, _ in nil }
         try world.run(until: "both serve again") { world.shards.allSatisfy(\.logic.link.isLive) }
         try world.run(for: 60_000)
-        #expect(watcher.shown("bob") == [.online])
-        #expect(world.shards.allSatisfy { $0.logic.link.former.isEmpty })
+        expect(watcher.shown("bob"), equals: [.online])
+        expect(world.shards.allSatisfy { $0.logic.link.former.isEmpty })
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -20,10 +21,10 @@ struct ScriptHeaderTests {
                 -- replies: OK(number) | MISSING if there is none | FENCED
                 return 1
                 """))
-        #expect(header.keys.names == ["conversation", "log"] && header.keys.row.isEmpty)
-        #expect(header.arguments.names == ["user", "most"] && header.arguments.row == ["seq", "kind"])
-        #expect(header.replies == ["OK", "MISSING", "FENCED"] && header.isFenced)
-        #expect(ScriptHeader("-- Nothing is named.\nreturn 1") == nil)
+        expect(header.keys.names == ["conversation", "log"] && header.keys.row.isEmpty)
+        expect(header.arguments.names == ["user", "most"] && header.arguments.row == ["seq", "kind"])
+        expect(header.replies == ["OK", "MISSING", "FENCED"] && header.isFenced)
+        expect(ScriptHeader("-- Nothing is named.\nreturn 1") == nil)
     }
 
     @Test("keys and arguments have their names in the body")
@@ -45,14 +46,14 @@ struct ScriptHeaderTests {
         let answer = redis.command(
             ["EVAL", script.source, String(call.keys.count)] + call.keys + ["5"] + call.arguments)
         let reply = ScriptReply(try answer.get())
-        #expect(reply.word == "OK" && reply[0].string == "so {p000}:x 11 34")
-        #expect(reply[1].string == "{p000}:c" && reply[2].string == "{p000}:d" && reply[3].isNull)
+        expect(reply.word == "OK" && reply[0].string == "so {p000}:x 11 34")
+        expect(reply[1].string == "{p000}:c" && reply[2].string == "{p000}:d" && reply[3].isNull)
     }
 
     @Test("each reply's first word is one that a script can give", arguments: Script.allCases)
     func replies(of script: Script) {
         let words = script.header?.replies ?? []
-        #expect(words.filter { !$0.allSatisfy { $0.isUppercase || $0.isNumber } } == [])
+        expect(words.filter { !$0.allSatisfy { $0.isUppercase || $0.isNumber } }, equals: [])
     }
 
     @Test("no name hides a function that the script uses", arguments: Script.allCases)
@@ -62,7 +63,7 @@ struct ScriptHeaderTests {
         let prelude = header.prelude
         let library = script.source.components(separatedBy: prelude)[0]
         for name in names {
-            #expect(!library.contains("\nlocal function \(name)("), "\(name) in \(script)")
+            expect(!library.contains("\nlocal function \(name)("), "\(name) in \(script)")
         }
     }
 }

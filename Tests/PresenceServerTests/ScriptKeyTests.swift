@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -48,7 +49,7 @@ import Testing
             try everyScript(in: webhooks.world)
             try webhooks.world.run(for: 30_000)
         }
-        #expect(!webhooks.calls("message.created").isEmpty && !webhooks.calls("user.offline").isEmpty)
+        expect(!webhooks.calls("message.created").isEmpty && !webhooks.calls("user.offline").isEmpty)
     }
 
     func watch(at world: World, running scripts: [Script], _ run: () throws -> Void) throws {
@@ -66,15 +67,15 @@ import Testing
             if line.contains(" lua] ") {
                 scriptsSeen.insert(digest)
                 guard words.count > 1, !["TIME", "PUBLISH", "SCAN"].contains(words[0].uppercased()) else { continue }
-                #expect(declared.contains(words[1]), "\(words[0]) \(words[1]) in a script that declares \(declared)")
+                expect(declared.contains(words[1]), "\(words[0]) \(words[1]) in a script that declares \(declared)")
             } else if ["EVALSHA", "EVAL"].contains(words[0].uppercased()), let count = Int(words[2]) {
                 digest = words[0].uppercased() == "EVAL" ? RedisScript(name: "", source: words[1]).sha1 : words[1]
                 declared = Set(words[3..<3 + count])
-                #expect(Set(declared.map(HashSlot.of)).count == 1, "of one slot of a cluster: \(declared)")
+                expect(Set(declared.map(HashSlot.of)).count, equals: 1, "of one slot of a cluster: \(declared)")
             }
         }
         for script in scripts {
-            #expect(scriptsSeen.contains(script.redis.sha1), "\(script) was not run")
+            expect(scriptsSeen.contains(script.redis.sha1), "\(script) was not run")
         }
     }
 
@@ -88,12 +89,12 @@ import Testing
         bob.send(.status(.init(status: .busy)))
         try world.run(for: 30_000)
         let refusals = bob.received.filter { if case .error(let e) = $0 { e.code == .unavailable } else { false } }
-        #expect(refusals.count == 2)
-        #expect(watcher.status(of: "bob") == .online)
-        #expect(world.shards[0].logic.link.isLive)
+        expect(refusals.count, equals: 2)
+        expect(watcher.status(of: "bob"), equals: .online)
+        expect(world.shards[0].logic.link.isLive)
         bob.close(code: 1000)
         try world.run(for: 100)
-        #expect(watcher.status(of: "bob") == .offline)
+        expect(watcher.status(of: "bob"), equals: .offline)
     }
 
     @Test func `an idle hour costs only renewals, canaries and sweeps`() throws {
@@ -104,10 +105,10 @@ import Testing
         world.redis.counts = [:]
         try world.run(for: 3_600_000)
         // The last command belongs to intents.
-        #expect(Set(world.redis.counts.keys) == ["renew", "sweep", "PUBLISH", "SRANDMEMBER"])
+        expect(Set(world.redis.counts.keys), equals: ["renew", "sweep", "PUBLISH", "SRANDMEMBER"])
         let lease = world.configuration.lease
-        #expect(world.redis.counts["renew"]! <= Int(2 * 3_600_000 / lease.renewal) + 2)
-        #expect(world.redis.counts["sweep"]! <= Int(2 * 3_600_000 / lease.sweep) + 2)
+        expect(world.redis.counts["renew"]! <= Int(2 * 3_600_000 / lease.renewal) + 2)
+        expect(world.redis.counts["sweep"]! <= Int(2 * 3_600_000 / lease.sweep) + 2)
     }
 
     /// Runs each script at least once.
@@ -182,7 +183,7 @@ import Testing
                 let call = SimulatedCall(
                     method, path, ["reason": "a b", "scope": scope], token: "!backend", to: world.shards[0])
                 try world.run(for: 100)
-                #expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
+                expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
             }
         }
     }
@@ -192,7 +193,7 @@ import Testing
         func call(_ method: String, _ path: String, _ body: [String: Any]) throws {
             let call = SimulatedCall(method, "/v1/users/" + path, body, token: "!backend", to: world.shards[0])
             try world.run(for: 200)
-            #expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
+            expect([200, 204].contains(call.status), "\(method) \(path) \(call.json)")
         }
         try call("PATCH", "hal/visibility", ["conversations": ["from": "contacts"]])
         let fay = try SimulatedClient("fay", in: world).connect(to: world.shards[0])
@@ -213,12 +214,12 @@ import Testing
         let report: [String: Any] = ["reason": "spam", "conversation": conversation.string]
         let call = SimulatedCall("POST", "/v1/reports", report, token: "ana", to: world.shards[0])
         try world.run(for: 100)
-        #expect(call.status == 201, "\(call.json)")
+        expect(call.status, equals: 201, "\(call.json)")
         let id = ((call.json["report"] as? [String: Any])?["id"] as? String) ?? "-"
         let decision = SimulatedCall(
             "POST", "/v1/reports/\(id)", ["action": "accept"], token: "!backend", to: world.shards[0])
         try world.run(for: 100)
-        #expect(decision.status == 204, "\(decision.json)")
+        expect(decision.status, equals: 204, "\(decision.json)")
     }
 
     /// Runs the scripts of notifications.
@@ -230,7 +231,7 @@ import Testing
             let call = SimulatedCall(
                 "POST", "/v1/notifications", body, token: "!backend", to: world.shards[1])
             try world.run(for: 200)
-            #expect(call.status == 202)
+            expect(call.status, equals: 202)
         }
         dan.sendText(#"{"type":"subscribe","id":80,"notifications":true}"#)
         dan.sendText(#"{"type":"markNotifications","id":81,"seen":2,"read":[2],"archived":[2]}"#)

@@ -1,4 +1,5 @@
 import CAssets
+import Expectations
 import Testing
 
 @testable import PresenceCore
@@ -34,8 +35,9 @@ struct ScriptLibraryTests {
 
     @Test("statements are kept with the functions that they use, and nothing else")
     func statements() {
-        #expect(
-            library.completing("return 1") == """
+        expect(
+            library.completing("return 1"),
+            equals: """
                 local function clock()
                     return tonumber(ARGV[1])
                 end
@@ -50,19 +52,19 @@ struct ScriptLibraryTests {
     @Test("a function brings the functions that it uses, in their order")
     func chain() {
         let text = library.completing("-- KEYS: none\nreturn bounded(7)")
-        #expect(text.contains("local most, least = 20, 3\nlocal function bounded(number)\n    if number > most then"))
-        #expect(!text.contains("int(") && !text.contains("names") && !text.contains("--"))
-        #expect(text.hasSuffix("end\nreturn bounded(7)"))
+        expect(text.contains("local most, least = 20, 3\nlocal function bounded(number)\n    if number > most then"))
+        expect(!text.contains("int(") && !text.contains("names") && !text.contains("--"))
+        expect(text.hasSuffix("end\nreturn bounded(7)"))
     }
 
     @Test("a block that ends in the first column is complete")
     func block() {
-        #expect(library.completing("return names[1]").contains("local names = {\n    'int',\n}\n"))
+        expect(library.completing("return names[1]").contains("local names = {\n    'int',\n}\n"))
     }
 
     @Test("names are whole words")
     func words() {
-        #expect(!library.completing("return mostly, x.now2").contains("most, least"))
+        expect(!library.completing("return mostly, x.now2").contains("most, least"))
     }
 
     private var files: [(String, asset)] {
@@ -79,11 +81,11 @@ struct ScriptLibraryTests {
     @Test("the files follow the rules for shared functions")
     func shape() {
         for (name, file) in files {
-            #expect(!file.text.contains("[["), "\(name): what is long may look like statements, or comments")
+            expect(!file.text.contains("[["), "\(name): what is long may look like statements, or comments")
             for line in file.text.split(separator: "\n") where !line.hasPrefix(" ") && !line.hasPrefix("--") {
                 // A statement called for its effect stands by itself: a `local` in front of it would be dropped.
                 let isWhole = line.hasPrefix("local ") && !line.hasSuffix(",") || line.hasPrefix("if ")
-                #expect(isWhole || ["end", "}"].contains(line), "\(name): \(line)")
+                expect(isWhole || ["end", "}"].contains(line), "\(name): \(line)")
             }
         }
     }
@@ -94,7 +96,7 @@ struct ScriptLibraryTests {
         for (name, file) in files {
             for line in file.text.split(separator: "\n") where line.hasPrefix("local function ") {
                 let head = line.prefix { $0 != "(" } + "("
-                #expect(scripts.contains { $0.contains(head) }, "\(head) of \(name)")
+                expect(scripts.contains { $0.contains(head) }, "\(head) of \(name)")
             }
         }
     }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import PresenceProtocol
 import Redis
 import TestSupport
@@ -64,10 +65,10 @@ struct StoreBoundTests {
             redis.pause()
             let answered = AsyncStream<Void>.makeStream()
             let state = await holder.give(bytes: 100) { answered.continuation.yield() }
-            #expect(state == (size, isFull))
+            expect(state == (size, isFull))
             redis.resume()
             for await _ in answered.stream { break }
-            #expect(await !holder.isFull)
+            await expect(!holder.isFull)
             await holder.end()
             holder.loop.join()
         }
@@ -76,10 +77,10 @@ struct StoreBoundTests {
     @Test func `each shard has its part of the limit`() {
         var limits = ServerConfiguration.Limits()
         limits.redisBytes = 1_000
-        #expect(limits.redisBytes(of: 1) == 1_000 && limits.redisBytes(of: 3) == 333)
-        #expect(limits.redisBytes(of: 2_000) == 1)
+        expect(limits.redisBytes(of: 1) == 1_000 && limits.redisBytes(of: 3) == 333)
+        expect(limits.redisBytes(of: 2_000), equals: 1)
         limits.redisBytes = 0
-        #expect(limits.redisBytes(of: 3) == .max)
+        expect(limits.redisBytes(of: 3), equals: .max)
     }
 
     @Test func `lists of the maximal length are read completely, in pieces`() throws {
@@ -97,7 +98,7 @@ struct StoreBoundTests {
         world.shards[0].input { $0.policies.read(user, all: true) { answer = try? $0.get() } }
         try world.run(until: "both lists are read") { answer != nil }
         let read = try #require(answer.flatMap { PolicyRead($0) })
-        #expect(read.contacts.count == half && read.blocks.count == half)
+        expect(read.contacts.count == half && read.blocks.count == half)
     }
 
     @Test func `lists that change during a read are read again in their new state`() throws {
@@ -115,6 +116,6 @@ struct StoreBoundTests {
         hold(5_500, version: 2)
         try world.run(until: "the list is read") { answer != nil }
         let read = try #require(answer.flatMap { PolicyRead($0) })
-        #expect(read.head.version == 2 && read.blocks.count == 5_500)
+        expect(read.head.version == 2 && read.blocks.count == 5_500)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -12,10 +13,10 @@ import Testing
         let scene = try Scene()
         scene.ana.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
-        #expect(scene.typists(of: scene.watcher) == ["ana"])
+        expect(scene.typists(of: scene.watcher), equals: ["ana"])
         for shard in scene.world.shards {
             let late = try scene.newWatcher(on: shard)
-            #expect(scene.typists(of: late) == ["ana"], "on \(shard.name)")
+            expect(scene.typists(of: late), equals: ["ana"], "on \(shard.name)")
         }
     }
 
@@ -26,26 +27,26 @@ import Testing
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         scene.ana.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
-        #expect(scene.typists(of: scene.watcher) == ["ana"])
+        expect(scene.typists(of: scene.watcher), equals: ["ana"])
         for shard in scene.world.shards {
             let late = try scene.newWatcher(on: shard)
-            #expect(scene.typists(of: late) == ["ana"], "on \(shard.name)")
-            #expect(scene.everShown(to: late).isDisjoint(with: ["bob"]))
+            expect(scene.typists(of: late), equals: ["ana"], "on \(shard.name)")
+            expect(scene.everShown(to: late).isDisjoint(with: ["bob"]))
         }
-        #expect(scene.everShown(to: scene.watcher).isDisjoint(with: ["bob"]))
+        expect(scene.everShown(to: scene.watcher).isDisjoint(with: ["bob"]))
     }
 
     @Test func `a user who becomes invisible while typing is shown no longer, also to new watchers`() throws {
         let scene = try Scene()
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
-        #expect(scene.typists(of: scene.watcher) == ["bob"])
+        expect(scene.typists(of: scene.watcher), equals: ["bob"])
         scene.bob.send(.status(.init(status: .invisible)))
         try scene.world.run(for: 500)
-        #expect(scene.typists(of: scene.watcher) == [])
+        expect(scene.typists(of: scene.watcher), equals: [])
         for shard in scene.world.shards {
             let late = try scene.newWatcher(on: shard)
-            #expect(scene.everShown(to: late) == [], "on \(shard.name)")
+            expect(scene.everShown(to: late), equals: [], "on \(shard.name)")
         }
     }
 
@@ -55,18 +56,18 @@ import Testing
         try scene.world.run(for: 500)
         scene.world.redisEpoch -= 3_600_000
         try scene.world.run(for: scene.world.configuration[Typing.expiry])
-        #expect(scene.typists(of: scene.watcher) == [])
+        expect(scene.typists(of: scene.watcher), equals: [])
         for shard in scene.world.shards {
             let late = try scene.newWatcher(on: shard)
-            #expect(scene.everShown(to: late) == [], "on \(shard.name)")
+            expect(scene.everShown(to: late), equals: [], "on \(shard.name)")
         }
         // Other users' events do not bring it back, and typing again is shown.
         scene.ana.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
-        #expect(scene.typists(of: scene.watcher) == ["ana"])
+        expect(scene.typists(of: scene.watcher), equals: ["ana"])
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 500)
-        #expect(scene.typists(of: scene.watcher) == ["ana", "bob"])
+        expect(scene.typists(of: scene.watcher), equals: ["ana", "bob"])
     }
 
     @Test func `a user who becomes visible is shown typing at once, also where they had a session while invisible`()
@@ -82,10 +83,10 @@ import Testing
         try scene.world.run(for: 100)
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 100)
-        #expect(scene.typists(of: scene.watcher) == ["bob"])
+        expect(scene.typists(of: scene.watcher), equals: ["bob"])
         for shard in scene.world.shards {
             let late = try scene.newWatcher(on: shard)
-            #expect(scene.typists(of: late) == ["bob"], "on \(shard.name)")
+            expect(scene.typists(of: late), equals: ["bob"], "on \(shard.name)")
         }
     }
 
@@ -99,7 +100,7 @@ import Testing
         }
         scene.world.shards[1].die()
         try scene.world.run(for: 100)
-        #expect(scene.typists(of: scene.watcher) == [])
+        expect(scene.typists(of: scene.watcher), equals: [])
     }
 
     /// Bob types on the second server and becomes invisible. The third misses the events, and `breaking` makes the stop
@@ -118,7 +119,7 @@ import Testing
         try world.run(for: 600)
         world.shards[2].subscription.missesEvents = false
         let late = try scene.newWatcher(on: world.shards[2])
-        #expect(scene.everShown(to: late) == [])
+        expect(scene.everShown(to: late), equals: [])
     }
 
     /// Loses everything on its way from the second server to Redis.
@@ -135,7 +136,7 @@ import Testing
             try world.run(until: "Redis holds it") { world.redis.counts["status"] == 1 }
             world.shards[1].hold(.commands, for: 5_000)
             try world.run(for: 10)
-            #expect(world.redis.counts["typing"] == 1)
+            expect(world.redis.counts["typing"], equals: 1)
             try lose(world)
         }
     }
@@ -150,7 +151,7 @@ import Testing
             }
         ) { world in
             try world.run(for: 10)
-            #expect(world.redis.counts["typing"] == 1)
+            expect(world.redis.counts["typing"], equals: 1)
             try lose(world)
             try world.run(until: "all are live") { world.shards.allSatisfy(\.logic.link.isLive) }
             scene.bob.send(.status(.init(status: .invisible)))
@@ -179,12 +180,12 @@ import Testing
         }
         scene.bob.send(.status(.init(status: .invisible)))
         try scene.world.run(for: 50)
-        #expect(refused == 1)
+        expect(refused, equals: 1)
         scene.bob.send(.status(.init(status: .auto)))
         try scene.world.run(for: 50)
         scene.bob.send(.typing(conversation: scene.conversation, typing: true))
         try scene.world.run(for: 1_000)
-        #expect(scene.typists(of: scene.watcher) == ["bob"])
+        expect(scene.typists(of: scene.watcher), equals: ["bob"])
     }
 
     /// Three servers; ana and the watcher are on the first, bob is on the second.

@@ -123,12 +123,12 @@ extension AccountHistory {
         switch (call.status, call.reason) {
         case (200, _):
             guard let counter = keepToken(call), said.contains(.newest(counter)) else {
-                return expect(false, "\(shown) was answered \(call.json), said was \(said)")
+                return mustHold(false, "\(shown) was answered \(call.json), said was \(said)")
             }
-        case (401, "token_reused"): expect(said.contains(.reused), "\(shown) is said to be used: \(said)")
-        case (401, "token_expired"): expect(model.isOver(grant, of: user), "\(shown) is said to be over: \(said)")
+        case (401, "token_reused"): mustHold(said.contains(.reused), "\(shown) is said to be used: \(said)")
+        case (401, "token_expired"): mustHold(model.isOver(grant, of: user), "\(shown) is said to be over: \(said)")
         case (503, _): break
-        default: expect(false, "\(shown) was answered \(call.status ?? 0) \(call.json)")
+        default: mustHold(false, "\(shown) was answered \(call.status ?? 0) \(call.json)")
         }
     }
 
@@ -141,7 +141,7 @@ extension AccountHistory {
         let (user, grant) = (token.user.string, token.grant.string)
         let before = tokens[user]?[grant]?.updateValue(text, forKey: token.counter)
         if tokens[user]?[grant] == nil { tokens[user, default: [:]][grant] = [token.counter: text] }
-        expect(before == nil || before == text, "\(token) has two texts")
+        mustHold(before == nil || before == text, "\(token) has two texts")
         return token.counter
     }
 
@@ -187,13 +187,13 @@ extension AccountHistory {
             let user = UserID(text)!
             let keys = world.shards[0].logic.partitions.keys(of: user)
             let held = try texts(["HMGET", keys.user(user), "photo", "profile"])
-            expect(held[0] == name, "\(user) has the picture \(held[0] ?? "none"), and not \(name ?? "none")")
+            mustHold(held[0] == name, "\(user) has the picture \(held[0] ?? "none"), and not \(name ?? "none")")
             let shown = held[1]?.contains("\"photo:") == true
-            expect(shown == (name != nil), "\(user) has the picture \(name ?? "none"), and shows \(held[1] ?? "")")
+            mustHold(shown == (name != nil), "\(user) has the picture \(name ?? "none"), and shows \(held[1] ?? "")")
             guard let name else { continue }
-            expect(held[1]?.contains("\"photo:\(name).jpg\"") == true, "\(user) shows another picture than \(name)")
+            mustHold(held[1]?.contains("\"photo:\(name).jpg\"") == true, "\(user) shows another picture than \(name)")
             let key = try world.redis.command(["GET", keys.key(.photo, StoredName(name)!.id)]).get().string
-            expect(key == text, "the picture of \(user) is \(key ?? "nobody")'s")
+            mustHold(key == text, "the picture of \(user) is \(key ?? "nobody")'s")
         }
     }
 }

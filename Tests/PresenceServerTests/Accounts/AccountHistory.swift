@@ -96,7 +96,7 @@ final class AccountHistory {
         var body = ["email": email, "password": password]
         if isAboutNames { body["username"] = pick(names) }
         ask("POST", "/v1/accounts", body) { [unowned self] in
-            expect([201, 409, 503].contains($0.status), "a sign-up was answered \($0.json)")
+            mustHold([201, 409, 503].contains($0.status), "a sign-up was answered \($0.json)")
             if $0.status == 201 { learn($0, password) }
         }
     }
@@ -117,7 +117,7 @@ final class AccountHistory {
             // A user's password belongs to the address of their sign-up.
             let owner = ($0.json["user"] as? String).flatMap { owners[$0] }
             let isRight = $0.status == 200 && (owner == nil || owner?.password == password)
-            expect(isRight || [401, 429, 503].contains($0.status), "a sign-in was answered \($0.json)")
+            mustHold(isRight || [401, 429, 503].contains($0.status), "a sign-in was answered \($0.json)")
             if $0.status == 200 { learn($0, password) }
         }
     }
@@ -140,14 +140,14 @@ final class AccountHistory {
         guard let owner = someone else { return }
         ask("DELETE", "/v1/me", ["password": owner.password], token: owner.access) { [unowned self] in
             let isDone = $0.status == 204
-            expect(!isDone || model.deleted.contains(owner.user), "\(owner.user) was not deleted")
-            expect(isDone || [401, 404, 429, 503].contains($0.status), "a deletion was answered \($0.json)")
+            mustHold(!isDone || model.deleted.contains(owner.user), "\(owner.user) was not deleted")
+            mustHold(isDone || [401, 404, 429, 503].contains($0.status), "a deletion was answered \($0.json)")
         }
     }
 
     // MARK: Checks at the end
 
-    func expect(_ isTrue: Bool, _ what: @autoclosure () -> String) {
+    func mustHold(_ isTrue: Bool, _ what: @autoclosure () -> String) {
         if !isTrue { faults.append(what()) }
     }
 
@@ -178,13 +178,13 @@ final class AccountHistory {
         for key in try texts(["KEYS", "*:user:*"]).compactMap(\.self) {
             let user = try #require(UserID(String(key.split(separator: ":", maxSplits: 2)[2])))
             let record = try texts(["HMGET", key, "held", "heldAs", "claim", "wish", "email", "profile"])
-            expect(record[3] == nil, "the wish of \(user) is open")
+            mustHold(record[3] == nil, "the wish of \(user) is open")
             let shown = record[1] ?? record[0]
-            expect(record[0] == nil || record[4] != nil, "the name of \(user), who has no account")
+            mustHold(record[0] == nil || record[4] != nil, "the name of \(user), who has no account")
             let profile = record[5] ?? ""
-            expect(profile.contains(#""username":"\#(shown ?? "")""#) == (shown != nil), "the profile: \(profile)")
+            mustHold(profile.contains(#""username":"\#(shown ?? "")""#) == (shown != nil), "the profile: \(profile)")
             guard let held = record[0], let number = record[2] else { continue }
-            expect(held == shown?.lowercased() && owners[held] == nil, "\(held) is shown as \(shown ?? "nothing")")
+            mustHold(held == shown?.lowercased() && owners[held] == nil, "\(held) is shown as \(shown ?? "nothing")")
             owners[held] = "\(user) \(number)"
         }
         var claims: [String: String] = [:]
@@ -192,10 +192,10 @@ final class AccountHistory {
             let words = try texts(["HGETALL", key]).compactMap(\.self)
             for place in stride(from: 0, to: words.count - 1, by: 2) { claims[words[place]] = words[place + 1] }
         }
-        expect(claims == owners, "the claims \(claims) of the owners \(owners)")
+        mustHold(claims == owners, "the claims \(claims) of the owners \(owners)")
         for name in Set(names.map { $0.lowercased() }) {
             let call = try accounts.call("GET", "/v1/usernames/\(name)")
-            expect(call.json["available"] as? Bool == (claims[name] == nil), "\(name) is said to be what it is not")
+            mustHold(call.json["available"] as? Bool == (claims[name] == nil), "\(name) is said to be what it is not")
         }
     }
 
@@ -206,23 +206,23 @@ final class AccountHistory {
         var holders: [String: String] = [:]
         for key in try texts(["KEYS", "*:user:*"]).compactMap(\.self) {
             let fields = try texts(["HMGET", key, "email", "emailClaim", "emailWanted", "emailReleasing"])
-            expect(fields[2] == nil && fields[3] == nil, "a change of address is left open")
+            mustHold(fields[2] == nil && fields[3] == nil, "a change of address is left open")
             guard let email = fields[0] else { continue }
             let claim = fields[1] ?? "0"
             let user = String(key.split(separator: ":", maxSplits: 2)[2])
-            expect(holders[email] == nil, "two accounts have \(email)")
+            mustHold(holders[email] == nil, "two accounts have \(email)")
             holders[email] = user
             let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.logins)
             let claims = addresses.keys(of: email).emails(with: EmailAddress(email)!)
             let claimed = try world.redis.command(["HGET", claims, email]).get()
-            expect(claimed.string == "\(user) \(claim)", "the claim of \(email)")
+            mustHold(claimed.string == "\(user) \(claim)", "the claim of \(email)")
         }
         for email in addresses {
             let call = try accounts.call("POST", "/v1/accounts", ["email": email, "password": "a password of mine"])
             if let holder = holders[email] {
-                expect(call.status == 409, "\(email) is \(holder)'s: \(call.json)")
+                mustHold(call.status == 409, "\(email) is \(holder)'s: \(call.json)")
             } else {
-                expect(call.status == 201, "nobody has \(email): \(call.json)")
+                mustHold(call.status == 201, "nobody has \(email): \(call.json)")
             }
         }
     }

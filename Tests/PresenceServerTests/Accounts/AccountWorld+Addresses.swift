@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -22,11 +23,11 @@ extension AccountWorld {
     /// Signs up, requests a change to another address, and returns the token from its mail.
     func ask(from old: String = oldAddress, for new: String = newAddress) throws -> String {
         let ana = try signUp(old)
-        #expect(ana.status == 201)
+        expect(ana.status, equals: 201)
         let asked = try call(
             "POST", "/v1/me/email", ["password": Self.password, "email": new],
             token: ana.json["accessToken"] as? String, at: 1)
-        #expect(asked.status == 202)
+        expect(asked.status, equals: 202)
         return try mailToken("verify", to: new)
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import PresenceServer
@@ -9,7 +10,7 @@ import Testing
         "#!$%&'*+-/=?^_`{|}~@example.org", "1@2a.org", "a@1.example",
     ])
     func `addresses are stored in lower case`(_ text: String) {
-        #expect(EmailAddress(text)?.text == text.lowercased())
+        expect(EmailAddress(text)?.text, equals: text.lowercased())
     }
 
     @Test(arguments: [
@@ -19,17 +20,18 @@ import Testing
         "a@b.co\r\nBcc: c@d.co", "a@b.co\n", "a\u{0}@b.co", "a@b.co,c@d.co", "Ana <a@b.co>", " a@b.co", "a@b.co ",
     ])
     func `malformed addresses are rejected`(_ text: String) {
-        #expect(EmailAddress(text) == nil)
+        expect(EmailAddress(text), equals: nil)
     }
 
     @Test func `the limits on lengths are exact`() {
         let local = String(repeating: "a", count: 64)
-        #expect(EmailAddress(local + "@b.co") != nil && EmailAddress(local + "a@b.co") == nil)
+        expect(EmailAddress(local + "@b.co") != nil && EmailAddress(local + "a@b.co") == nil)
         let label = String(repeating: "b", count: 63)
-        #expect(EmailAddress("a@\(label).co") != nil && EmailAddress("a@\(label)b.co") == nil)
+        expect(EmailAddress("a@\(label).co") != nil && EmailAddress("a@\(label)b.co") == nil)
         let longest = local + "@" + label + "." + label + "." + String(repeating: "c", count: 58) + ".co"
-        #expect(longest.utf8.count == 254 && EmailAddress(longest) != nil)
-        #expect(
-            EmailAddress(local + "@" + label + "." + label + "." + String(repeating: "c", count: 59) + ".co") == nil)
+        expect(longest.utf8.count == 254 && EmailAddress(longest) != nil)
+        expect(
+            EmailAddress(local + "@" + label + "." + label + "." + String(repeating: "c", count: 59) + ".co"),
+            equals: nil)
     }
 }

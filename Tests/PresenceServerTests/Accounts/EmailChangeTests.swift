@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -24,27 +25,27 @@ import Testing
         accounts.dieAfter(step)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
         try world.run(for: 12_000)
-        #expect(try !accounts.isUnfinished())
-        #expect(try accounts.signIn(new).status == 200 && accounts.signIn(old).status == 401)
-        #expect(try accounts.signUp(old).status == 201, "the old address is free")
-        #expect(try accounts.signUp(new).reason == "email_taken")
+        try expect(!accounts.isUnfinished())
+        try expect(accounts.signIn(new).status == 200 && accounts.signIn(old).status == 401)
+        try expect(accounts.signUp(old).status, equals: 201, "the old address is free")
+        try expect(accounts.signUp(new).reason, equals: "email_taken")
         let record = try world.redis.command(["KEYS", "*:user:*"]).get().array ?? []
         for key in record.compactMap(\.string) {
             let fields = try world.redis.command(["HMGET", key, "emailWanted", "emailReleasing"]).get().array ?? []
-            #expect(fields.compactMap(\.string).isEmpty)
+            expect(fields.compactMap(\.string).isEmpty)
         }
-        #expect(accounts.tokens("verify", to: new).count == 1)
+        expect(accounts.tokens("verify", to: new).count, equals: 1)
     }
 
     @Test func `a change to an address that was taken meanwhile is rejected and leaves no trace`()
         throws
     {
         let token = try accounts.ask()
-        #expect(try accounts.signUp(new).status == 201)
+        try expect(accounts.signUp(new).status, equals: 201)
         let verified = try accounts.call("POST", "/v1/emails/verify", ["token": token])
-        #expect(verified.status == 409 && verified.reason == "email_taken")
+        expect(verified.status == 409 && verified.reason == "email_taken")
         try world.run(for: 100)
-        #expect(try !accounts.isUnfinished() && accounts.signIn(old).status == 200)
+        try expect(!accounts.isUnfinished() && accounts.signIn(old).status == 200)
     }
 
     @Test
@@ -55,14 +56,14 @@ import Testing
         accounts.dieAfter(2)
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
         try world.run(for: 300)
-        #expect(try accounts.isUnfinished())
+        try expect(accounts.isUnfinished())
         world.redisEpoch += MailToken.lifetime
         try world.run(for: 20_000)
         try world.run(until: "both servers are live") {
             world.shards.allSatisfy { $0.logic.link.isLive }
         }
-        #expect(try !accounts.isUnfinished() && accounts.signIn(old).status == 200)
-        #expect(try accounts.signUp(new).status == 201)
+        try expect(!accounts.isUnfinished() && accounts.signIn(old).status == 200)
+        try expect(accounts.signUp(new).status, equals: 201)
     }
 
     @Test(arguments: [1, 2])
@@ -75,12 +76,12 @@ import Testing
         let another = "battery staple"
         let changed = try accounts.call(
             "POST", "/v1/me/password", ["password": password, "newPassword": another], token: access, at: 1)
-        #expect(changed.status == 204)
+        expect(changed.status, equals: 204)
         try world.run(for: 12_000)
-        #expect(try !accounts.isUnfinished())
+        try expect(!accounts.isUnfinished())
         let signedIn = try accounts.call("POST", "/v1/sessions", ["email": old, "password": another], at: 1)
-        #expect(signedIn.status == 200)
-        #expect(try accounts.signUp(new).status == 201, "the address that was claimed is free")
+        expect(signedIn.status, equals: 200)
+        try expect(accounts.signUp(new).status, equals: 201, "the address that was claimed is free")
     }
 
     /// Changes the user's address to one in another partition than the account's.
@@ -94,16 +95,16 @@ import Testing
         }!
         let token = ana.json["accessToken"] as? String
         let body = ["password": password, "email": email]
-        #expect(try accounts.call("POST", "/v1/me/email", body, token: token, at: 1).status == 202)
+        try expect(accounts.call("POST", "/v1/me/email", body, token: token, at: 1).status, equals: 202)
         let mail = try accounts.mailToken("verify", to: email)
-        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": mail], at: 1).status == 204)
+        try expect(accounts.call("POST", "/v1/emails/verify", ["token": mail], at: 1).status, equals: 204)
         try world.run(for: 1_000)
         return (email, user, token)
     }
 
     @Test func `a deleted account leaves no claim in other partitions, even if its server dies`() throws {
         let (email, user, token) = try move()
-        #expect(try accounts.claims().count == 1)
+        try expect(accounts.claims().count, equals: 1)
         var isDeleted = false
         world.redis.ran = { [world] script, _, _ in
             guard script == .deleteAccount else { return }
@@ -116,22 +117,22 @@ import Testing
         _ = SimulatedCall("DELETE", "/v1/me", ["password": password], token: token, to: world.shards[0])
         try world.run(until: "it is deleted") { isDeleted }
         // The remaining record, which exists until the next sweep, is not an account.
-        #expect(try accounts.releasing() == 1)
+        try expect(accounts.releasing(), equals: 1)
         let disabled = try accounts.call("POST", "/v1/users/\(user)/account/disable", token: "!backend", at: 1)
-        #expect(disabled.status == 404)
+        expect(disabled.status, equals: 404)
         try world.run(for: 12_000)
-        #expect(try accounts.claims().isEmpty && !accounts.isUnfinished())
-        #expect(try accounts.releasing() == 0)
-        #expect(try accounts.signUp(email).status == 201)
+        try expect(accounts.claims().isEmpty && !accounts.isUnfinished())
+        try expect(accounts.releasing(), equals: 0)
+        try expect(accounts.signUp(email).status, equals: 201)
     }
 
     @Test func `a changed address is free as soon as its account is deleted`() throws {
         let (email, _, token) = try move()
         let call = try accounts.call("DELETE", "/v1/me", ["password": password], token: token, at: 1)
-        #expect(call.status == 204)
+        expect(call.status, equals: 204)
         try world.run(for: 200)
-        #expect(try accounts.claims().isEmpty && !accounts.isUnfinished())
-        #expect(try accounts.signUp(email).status == 201)
+        try expect(accounts.claims().isEmpty && !accounts.isUnfinished())
+        try expect(accounts.signUp(email).status, equals: 201)
     }
 
     @Test(arguments: [1, 2])
@@ -142,10 +143,10 @@ import Testing
         try world.run(for: 20)
         let access = try accounts.signIn(old).json["accessToken"] as? String
         let call = try accounts.call("DELETE", "/v1/me", ["password": password], token: access, at: 1)
-        #expect(call.status == 204)
+        expect(call.status, equals: 204)
         try world.run(for: 12_000)
-        #expect(try accounts.claims().isEmpty && !accounts.isUnfinished())
-        #expect(try accounts.releasing() == 0)
+        try expect(accounts.claims().isEmpty && !accounts.isUnfinished())
+        try expect(accounts.releasing(), equals: 0)
     }
 
     @Test func `a second request releases the claim of the first`() throws {
@@ -159,9 +160,9 @@ import Testing
         _ = try accounts.call(
             "POST", "/v1/me/email", ["password": password, "email": third], token: access, at: 1)
         let next = try accounts.mailToken("verify", to: third)
-        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": next], at: 1).status == 204)
+        try expect(accounts.call("POST", "/v1/emails/verify", ["token": next], at: 1).status, equals: 204)
         try world.run(for: 12_000)
-        #expect(try !accounts.isUnfinished() && accounts.signIn(third).status == 200)
-        for email in [old, new] { #expect(try accounts.signUp(email).status == 201, "\(email) is free") }
+        try expect(!accounts.isUnfinished() && accounts.signIn(third).status == 200)
+        for email in [old, new] { try expect(accounts.signUp(email).status, equals: 201, "\(email) is free") }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -23,7 +24,7 @@ import Testing
 
     private func signUp() throws -> (user: UserID, token: String?) {
         let call = try accounts.call("POST", "/v1/accounts", ana, at: 1)
-        #expect(call.status == 201)
+        expect(call.status, equals: 201)
         let user = try #require((call.json["user"] as? String).flatMap { UserID($0) })
         return (user, call.json["accessToken"] as? String)
     }
@@ -32,11 +33,11 @@ import Testing
         let user = try signUp().user
         fence(in: world.shards[0].logic.partitions.keys(of: user), at: .holdsClaim)
         let call = try accounts.call("POST", "/v1/accounts", ana)
-        #expect(call.status == 503 && call.json["code"] as? String == "unavailable", "\(call.json)")
+        expect(call.status == 503 && call.json["code"] as? String == "unavailable", "\(call.json)")
         // The server has noticed and now has a new incarnation.
         world.redis.runs = { _, _ in }
         try world.run(for: 5_000)
-        #expect(try accounts.call("POST", "/v1/accounts", ana).reason == "email_taken")
+        try expect(accounts.call("POST", "/v1/accounts", ana).reason, equals: "email_taken")
     }
 
     @Test func `an address is not free until its claim has been released`() throws {
@@ -51,9 +52,9 @@ import Testing
         _ = world.redis.command(["HSET", keys.emails(with: email), email.text, "u-nobody 3"])
         fence(in: keys, at: .releaseClaim)
         let body = ["email": email.text, "password": "correct horse"]
-        #expect(try accounts.call("POST", "/v1/me/email", body, token: token).status == 503)
+        try expect(accounts.call("POST", "/v1/me/email", body, token: token).status, equals: 503)
         world.redis.runs = { _, _ in }
         try world.run(for: 5_000)
-        #expect(try accounts.call("POST", "/v1/me/email", body, token: token).status == 202)
+        try expect(accounts.call("POST", "/v1/me/email", body, token: token).status, equals: 202)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -34,11 +35,11 @@ import Testing
             }
         }
         try world.run(until: "the change is over") { isOver }
-        #expect(try accounts.claims().count == 2)
+        try expect(accounts.claims().count, equals: 2)
         try world.run(until: "both servers are live") { world.shards.allSatisfy { $0.logic.link.isLive } }
         try world.run(for: 12_000)
-        #expect(try accounts.claims() == [old] && !accounts.isUnfinished())
-        #expect(try accounts.releasing() == 0)
+        try expect(accounts.claims() == [old] && !accounts.isUnfinished())
+        try expect(accounts.releasing(), equals: 0)
     }
 
     @Test func `an expired change stays expired, even if Redis' clock is set back`() throws {
@@ -48,7 +49,7 @@ import Testing
         _ = SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: world.shards[0])
         try world.run(for: 20)
         world.redisEpoch += MailToken.lifetime
-        #expect(try accounts.signUp(new).status == 201)
+        try expect(accounts.signUp(new).status, equals: 201)
         world.redisEpoch -= MailToken.lifetime
         // An executor that had claimed the address before continues only now.
         let logic = world.shards[1].logic!
@@ -63,23 +64,23 @@ import Testing
         let answer = world.redis.run(
             call.script, keys: call.keys,
             arguments: [String(world.redisNow)] + call.arguments(of: logic.link.incarnation))
-        #expect(try answer.get().array?.first?.string == "GONE")
+        try expect(answer.get().array?.first?.string, equals: "GONE")
         try world.run(for: 12_000)
-        #expect(try Set(accounts.claims()) == [old, new] && !accounts.isUnfinished() && accounts.releasing() == 0)
+        try expect(Set(accounts.claims()) == [old, new] && !accounts.isUnfinished() && accounts.releasing() == 0)
     }
 
     @Test func `the number of a change is not reused after Redis has lost it`() throws {
         let token = try accounts.ask()
         try world.redis.remember()
         let numbers = try (0..<2).map { _ in
-            #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token], at: 1).status == 204)
+            try expect(accounts.call("POST", "/v1/emails/verify", ["token": token], at: 1).status, equals: 204)
             let user = try #require(MailToken(token)).user
             let key = world.shards[1].logic.partitions.keys(of: user).account(user)
             let number = try world.redis.command(["HGET", key, "emailClaim"]).get().int
             try world.redis.goBack()
             return number ?? 0
         }
-        #expect(numbers[0] > 0 && numbers[1] > numbers[0])
+        expect(numbers[0] > 0 && numbers[1] > numbers[0])
     }
 
     @Test func `a link to a third address is valid, even if requested during the first change`() throws {
@@ -93,20 +94,20 @@ import Testing
         _ = try accounts.call("POST", "/v1/me/email", ["password": password, "email": third], token: access, at: 1)
         let next = try accounts.mailToken("verify", to: third)
         try world.run(for: 12_000)
-        #expect(try !accounts.isUnfinished() && accounts.signIn(new).status == 200)
-        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": next], at: 1).status == 204)
+        try expect(!accounts.isUnfinished() && accounts.signIn(new).status == 200)
+        try expect(accounts.call("POST", "/v1/emails/verify", ["token": next], at: 1).status, equals: 204)
         try world.run(for: 1_000)
-        #expect(try !accounts.isUnfinished() && accounts.claims() == [third] && accounts.signIn(third).status == 200)
+        try expect(!accounts.isUnfinished() && accounts.claims() == [third] && accounts.signIn(third).status == 200)
     }
 
     @Test func `a link opened twice at once gets the same answer twice`() throws {
         let token = try accounts.ask()
         let calls = world.shards.map { SimulatedCall("POST", "/v1/emails/verify", ["token": token], to: $0) }
         try world.run(until: "both are answered") { calls.allSatisfy { $0.status != nil } }
-        #expect(calls.map(\.status) == [204, 204])
+        expect(calls.map(\.status), equals: [204, 204])
         try world.run(for: 1_000)
-        #expect(try !accounts.isUnfinished() && accounts.claims() == [new])
+        try expect(!accounts.isUnfinished() && accounts.claims() == [new])
         // Afterwards the token counts as used.
-        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": token]).reason == "token_expired")
+        try expect(accounts.call("POST", "/v1/emails/verify", ["token": token]).reason, equals: "token_expired")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -15,12 +16,12 @@ import Testing
 
     init() throws {
         accounts = try AccountWorld()
-        #expect(try accounts.signUp(email).status == 201)
+        try expect(accounts.signUp(email).status, equals: 201)
         _ = try accounts.mailToken("verify")
     }
 
     private func forget() throws {
-        #expect(try accounts.call("POST", "/v1/passwords/forgot", ["email": email]).status == 202)
+        try expect(accounts.call("POST", "/v1/passwords/forgot", ["email": email]).status, equals: 202)
     }
 
     private func isReset(_ script: Script?, _ words: [String]) -> Bool {
@@ -42,8 +43,8 @@ import Testing
         try forget()
         try world.run(until: "there is a mail", within: 30_000) { !accounts.tokens("reset").isEmpty }
         try world.run(for: 60_000)
-        #expect(refused == 4 && accounts.tokens("reset").count == 1)
-        #expect(try reset(accounts.mailToken("reset")) == 204)
+        expect(refused == 4 && accounts.tokens("reset").count == 1)
+        try expect(reset(accounts.mailToken("reset")), equals: 204)
     }
 
     @Test func `a mail whose reply was lost is written once`() throws {
@@ -54,13 +55,13 @@ import Testing
         }
         try forget()
         try world.run(for: 60_000)
-        #expect(world.redis.counts["forgot"] == 2)
-        #expect(accounts.tokens("reset").count == 1)
-        #expect(try reset(accounts.mailToken("reset")) == 204)
+        expect(world.redis.counts["forgot"], equals: 2)
+        expect(accounts.tokens("reset").count, equals: 1)
+        try expect(reset(accounts.mailToken("reset")), equals: 204)
         // It counts as one of the three mails allowed in an hour.
         for _ in 0..<3 { try forget() }
         try world.run(for: 60_000)
-        #expect(accounts.tokens("reset").count == 3)
+        expect(accounts.tokens("reset").count, equals: 3)
     }
 
     @Test func `a server that loses Redis for some seconds writes the mail afterwards`() throws {
@@ -73,7 +74,7 @@ import Testing
         }
         try forget()
         try world.run(for: 5_000)
-        #expect(world.shards.allSatisfy { !$0.logic.link.isLive })
+        expect(world.shards.allSatisfy { !$0.logic.link.isLive })
         world.redis.isGone = false
         try world.run(until: "there is a mail", within: 30_000) { !accounts.tokens("reset").isEmpty }
     }
@@ -88,11 +89,11 @@ import Testing
         }
         try forget()
         try world.run(for: 120_000)
-        #expect(world.redis.counts["HGET"] == asked + 1)
-        #expect(world.redis.counts["forgot"] == 1 && world.shards[0].logic.metrics.damagedRecords > 0)
+        expect(world.redis.counts["HGET"], equals: asked + 1)
+        expect(world.redis.counts["forgot"] == 1 && world.shards[0].logic.metrics.damagedRecords > 0)
         world.redis.refuse = { _, _ in nil }
         try world.run(for: 120_000)
-        #expect(accounts.tokens("reset").isEmpty)
+        expect(accounts.tokens("reset").isEmpty)
     }
 
     @Test func `a flood of requests keeps at most a thousand retries`() throws {
@@ -104,6 +105,6 @@ import Testing
         try world.run(for: 100)
         world.redis.counts = [:]
         try world.run(for: 1_000)
-        #expect(world.redis.counts["HGET"] == 1_000)
+        expect(world.redis.counts["HGET"], equals: 1_000)
     }
 }

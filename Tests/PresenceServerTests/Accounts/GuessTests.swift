@@ -1,3 +1,4 @@
+import Expectations
 import Passwords
 import PresenceProtocol
 import Redis
@@ -75,15 +76,15 @@ import Testing
         for _ in 0..<6 {
             let before = world.redis.counts
             let call = try accounts.call(method, path, body, token: path == "/v1/sessions" ? nil : token)
-            #expect(call.status == 503 && call.json["retryAfter"] != nil)
+            expect(call.status == 503 && call.json["retryAfter"] != nil)
             // The token is checked by one command; the account is not read.
             let checks = path == "/v1/sessions" ? 0 : 1
-            #expect(before["guess"] == world.redis.counts["guess"])
-            #expect(world.redis.counts["HMGET", default: 0] == before["HMGET", default: 0] + checks)
+            expect(before["guess"], equals: world.redis.counts["guess"])
+            expect(world.redis.counts["HMGET", default: 0], equals: before["HMGET", default: 0] + checks)
         }
-        #expect(try failures() == 0)
+        try expect(failures(), equals: 0)
         world.shards[0].workers.room = nil
-        #expect(try accounts.call("POST", "/v1/sessions", ana).status == 200)
+        try expect(accounts.call("POST", "/v1/sessions", ana).status, equals: 200)
     }
 
     @Test(arguments: paths) func `a password whose client leaves while it waits is no failed attempt`(
@@ -96,11 +97,11 @@ import Testing
         try keepBusy(0, for: 10_000)
         for _ in 0..<6 {
             let call = try waiting(method, path, body, path == "/v1/sessions" ? nil : token, at: 0)
-            #expect(try failures() == 1)
+            try expect(failures(), equals: 1)
             call.leave()
             try world.run(until: "the try is taken back") { hasFailures(0) }
         }
-        #expect(try accounts.call("POST", "/v1/sessions", ana, at: 1).status == 200)
+        try expect(accounts.call("POST", "/v1/sessions", ana, at: 1).status, equals: 200)
     }
 
     @Test func `a verified wrong password is a failed attempt, even if its client leaves meanwhile`() throws {
@@ -111,7 +112,7 @@ import Testing
         try world.run(until: "it is looked at") { self.world.shards[0].workers.ran > ran }
         call.leave()
         try world.run(for: 3_000)
-        #expect(try failures() == 1 && call.status == nil)
+        try expect(failures() == 1 && call.status == nil)
     }
 
     @Test func `an attempt is no failure if the store fails before its password is verified`() throws {
@@ -119,7 +120,7 @@ import Testing
         world.redis.refuse = { _, words in
             words.first == "HMGET" ? .server(code: "BUSY", message: "BUSY for a moment") : nil
         }
-        #expect(try accounts.call("POST", "/v1/sessions", ana).status == 503)
+        try expect(accounts.call("POST", "/v1/sessions", ana).status, equals: 503)
         world.redis.refuse = { _, _ in nil }
         try world.run(until: "the try is taken back") { hasFailures(0) }
     }
@@ -128,23 +129,23 @@ import Testing
     @Test(arguments: ["/v1/sessions", "/v1/accounts"])
     func `the right password is no failed attempt if the store fails during the sign-in`(path: String) throws {
         let body = ana.merging(["idempotency": "first"]) { $1 }
-        #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
+        try expect(accounts.call("POST", "/v1/accounts", body).status, equals: 201)
         world.redis.refuse = { script, _ in script == .signIn ? Self.busy : nil }
         for _ in 0..<6 {
-            #expect(try accounts.call("POST", path, body).status == 503)
+            try expect(accounts.call("POST", path, body).status, equals: 503)
             try world.run(until: "the try is taken back") { hasFailures(0) }
         }
         world.redis.refuse = { _, _ in nil }
-        #expect(try [200, 201].contains(accounts.call("POST", path, body).status))
+        try expect([200, 201].contains(accounts.call("POST", path, body).status))
     }
 
     private static let busy = RedisFailure.server(code: "BUSY", message: "BUSY for a moment")
 
     @Test func `the right password is no failed attempt if the store does not clear the others`() throws {
         _ = try signUp()
-        for _ in 0..<2 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
+        for _ in 0..<2 { try expect(accounts.call("POST", "/v1/sessions", wrong).status, equals: 401) }
         refuseToForget()
-        #expect(try accounts.call("POST", "/v1/sessions", ana).status == 200)
+        try expect(accounts.call("POST", "/v1/sessions", ana).status, equals: 200)
         try world.run(until: "the try is taken back") { hasFailures(2) }
     }
 
@@ -157,52 +158,52 @@ import Testing
     /// The owner reads the mail and need not wait because others guessed.
     @Test func `a reset clears the failed attempts, or fails`() throws {
         _ = try signUp()
-        for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/sessions", wrong).status == 401) }
-        #expect(try accounts.call("POST", "/v1/passwords/forgot", ana).status == 202)
+        for _ in 0..<5 { try expect(accounts.call("POST", "/v1/sessions", wrong).status, equals: 401) }
+        try expect(accounts.call("POST", "/v1/passwords/forgot", ana).status, equals: 202)
         let body = ["token": try accounts.mailToken("reset"), "password": "another horse"]
         refuseToForget()
-        #expect(try accounts.call("POST", "/v1/passwords/reset", body).status == 503)
-        #expect(try failures() == 5)
+        try expect(accounts.call("POST", "/v1/passwords/reset", body).status, equals: 503)
+        try expect(failures(), equals: 5)
         world.redis.refuse = { script, _ in script == .resetPassword ? Self.busy : nil }
         let refused = try accounts.call("POST", "/v1/passwords/reset", body)
-        #expect(refused.status == 503 && refused.json["outcomeUnknown"] == nil)
+        expect(refused.status == 503 && refused.json["outcomeUnknown"] == nil)
         world.redis.refuse = { _, _ in nil }
-        #expect(try accounts.call("POST", "/v1/passwords/reset", body).status == 204)
-        #expect(try failures() == 0)
+        try expect(accounts.call("POST", "/v1/passwords/reset", body).status, equals: 204)
+        try expect(failures(), equals: 0)
         let changed = ana.merging(["password": "another horse"]) { $1 }
-        #expect(try accounts.call("POST", "/v1/sessions", changed).status == 200)
+        try expect(accounts.call("POST", "/v1/sessions", changed).status, equals: 200)
     }
 
     /// The idempotency key of a repeated sign-up need not be secret.
     @Test func `passwords guessed by repeating a sign-up are counted`() throws {
         let body = ana.merging(["idempotency": "first"]) { $1 }
-        #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
+        try expect(accounts.call("POST", "/v1/accounts", body).status, equals: 201)
         let tried = body.merging(["password": "another horse"]) { $1 }
-        for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/accounts", tried).reason == "email_taken") }
-        #expect(try failures() == 5)
+        for _ in 0..<5 { try expect(accounts.call("POST", "/v1/accounts", tried).reason, equals: "email_taken") }
+        try expect(failures(), equals: 5)
         let slowed = try accounts.call("POST", "/v1/accounts", tried)
-        #expect(slowed.status == 429 && slowed.json["retryAfter"] != nil)
+        expect(slowed.status == 429 && slowed.json["retryAfter"] != nil)
         try world.run(for: 1_000)
-        #expect(try accounts.call("POST", "/v1/accounts", body).status == 201)
-        #expect(try failures() == 0)
+        try expect(accounts.call("POST", "/v1/accounts", body).status, equals: 201)
+        try expect(failures(), equals: 0)
     }
 
     @Test func `a withdrawn attempt that was already cleared is not subtracted from later ones`() throws {
         _ = try signUp()
         try keepBusy(0, for: 10_000)
         let early = try waiting("POST", "/v1/sessions", wrong, at: 0)
-        #expect(try accounts.call("POST", "/v1/sessions", ana, at: 1).status == 200)
-        #expect(try failures() == 0)
+        try expect(accounts.call("POST", "/v1/sessions", ana, at: 1).status, equals: 200)
+        try expect(failures(), equals: 0)
         try world.run(for: 1_000)
-        for _ in 0..<2 { #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401) }
+        for _ in 0..<2 { try expect(accounts.call("POST", "/v1/sessions", wrong, at: 1).status, equals: 401) }
         early.leave()
         try world.run(for: 1_000)
-        #expect(try failures() == 2)
+        try expect(failures(), equals: 2)
     }
 
     @Test func `the delay of a withdrawn attempt ends, that of a later one stays`() throws {
         _ = try signUp()
-        for _ in 0..<5 { #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401) }
+        for _ in 0..<5 { try expect(accounts.call("POST", "/v1/sessions", wrong, at: 1).status, equals: 401) }
         try world.run(for: 1_000)
         try keepBusy(0, for: 30_000)
         // The sixth attempt causes a delay of 2 s; the next one is counted, with a delay of 4 s.
@@ -211,13 +212,13 @@ import Testing
         let seventh = try waiting("POST", "/v1/sessions", wrong, at: 0)
         seventh.leave()
         try world.run(until: "the seventh is taken back") { hasFailures(6) }
-        #expect(try accounts.call("POST", "/v1/sessions", wrong, at: 1).status == 401)
+        try expect(accounts.call("POST", "/v1/sessions", wrong, at: 1).status, equals: 401)
         sixth.leave()
         try world.run(until: "the sixth is taken back") { hasFailures(6) }
         // As if there had been only six, the last of them now.
         let slowed = try accounts.call("POST", "/v1/sessions", wrong, at: 1)
         let wait = try #require(slowed.json["retryAfter"] as? Int)
-        #expect(slowed.status == 429 && wait > 1_000)
+        expect(slowed.status == 429 && wait > 1_000)
     }
 
     /// Many clients at once, on two servers, leave at random moments while the owner signs in: no more passwords are
@@ -226,7 +227,7 @@ import Testing
         let accounts = try AccountWorld(seed: seed)
         let world = accounts.world
         var random = SplitMix64(seed)
-        #expect(try accounts.call("POST", "/v1/accounts", ana).status == 201)
+        try expect(accounts.call("POST", "/v1/accounts", ana).status, equals: 201)
         for shard in world.shards { shard.workers.times = 20...400 }
         var pending: [SimulatedCall] = []
         var lookedAt: [Timestamp] = []
@@ -254,8 +255,8 @@ import Testing
         let addresses = try #require(world.shards[0].logic.feature(Accounts.self)?.logins)
         let key = addresses.keys(of: ana["email"]!).guesses(addresses.guesses(of: ana["email"]!))
         let record = try world.redis.command(["GET", key]).get().string ?? "0"
-        #expect(try #require(Int(record.prefix { $0 != " " })) >= lookedAt.count, "\(record): \(lookedAt)")
+        try expect(#require(Int(record.prefix { $0 != " " })) >= lookedAt.count, "\(record): \(lookedAt)")
         // After the fifth attempt the delays are 1, 2, 4, … s: 120 steps of 50 ms leave time for four more.
-        #expect(lookedAt.count <= 9)
+        expect(lookedAt.count <= 9)
     }
 }

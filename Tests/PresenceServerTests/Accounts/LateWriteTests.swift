@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -40,17 +41,17 @@ import Testing
         client.send(.status(.init(status: .busy, text: .set("Back again"))))
         client.sendText(#"{"type":"createConversation","id":90,"participants":["bob","cy"],"name":"Trip"}"#)
         let deleted = try accounts.call("DELETE", "/v1/me", ["password": password], token: ana.token, at: 1)
-        #expect(deleted.status == 204)
+        expect(deleted.status, equals: 204)
         try world.run(for: 5_000)
-        #expect(client.closeCode == .unauthorized)
-        #expect(!client.received.contains { if case .error = $0 { true } else { false } })
+        expect(client.closeCode, equals: .unauthorized)
+        expect(!client.received.contains { if case .error = $0 { true } else { false } })
         let left = try record(of: ana.user)
-        #expect(left.contains("revokedAt"))
-        #expect(!left.contains { ["profile", "profileVersion", "chosen", "text", "presence"].contains($0) })
+        expect(left.contains("revokedAt"))
+        expect(!left.contains { ["profile", "profileVersion", "chosen", "text", "presence"].contains($0) })
         if case .profile(let shown)? = bob.profiles[ana.user] { Issue.record("\(shown) is shown") }
-        #expect(bob.status(of: ana.user.string) == .offline)
+        expect(bob.status(of: ana.user.string), equals: .offline)
         let keys = world.shards[0].logic.partitions.keys(of: UserID("bob")!)
-        #expect(try world.redis.command(["EXISTS", keys.inbox(UserID("bob")!)]).get().int == 0)
+        try expect(world.redis.command(["EXISTS", keys.inbox(UserID("bob")!)]).get().int, equals: 0)
     }
 
     /// A conversation is in another partition than its members, so the server checks their tokens just before the
@@ -72,16 +73,16 @@ import Testing
         client.sendText(#"{"type":"changeMembers","id":92,"conversation":"\#(id)","add":["dan"]}"#)
         try world.run(for: 10)
         world.shards[0].stop()
-        #expect(try accounts.call("DELETE", "/v1/sessions/all", token: ana.token, at: 1).status == 204)
+        try expect(accounts.call("DELETE", "/v1/sessions/all", token: ana.token, at: 1).status, equals: 204)
         try world.run(for: 6_000)
         world.shards[0].wakeUp()
         try world.run(for: 10_000)
         let keys = world.shards[0].logic.partitions.keys(of: id)
-        #expect(try world.redis.command(["LLEN", keys.log(id)]).get().int == 0)
+        try expect(world.redis.command(["LLEN", keys.log(id)]).get().int, equals: 0)
         let dan = UserID("dan")!
         let inbox = world.shards[0].logic.partitions.keys(of: dan).inbox(dan)
-        #expect(try world.redis.command(["EXISTS", inbox]).get().int == 0)
-        #expect(client.closeCode == .unauthorized)
+        try expect(world.redis.command(["EXISTS", inbox]).get().int, equals: 0)
+        expect(client.closeCode, equals: .unauthorized)
     }
 
     /// The script after which the device is signed out, and the call that then continues.
@@ -103,11 +104,11 @@ import Testing
             world.after(0) { _ = world.redis.command(["DEL", grants]) }
         }
         let call = try accounts.call(method, path, body, token: ana.token)
-        #expect(call.status == 401 && call.json["code"] as? String == "unauthorized")
+        expect(call.status == 401 && call.json["code"] as? String == "unauthorized")
         world.redis.ran = { _, _, _ in }
         try world.run(for: 15_000)
-        #expect(try record(of: ana.user) == before)
+        try expect(record(of: ana.user), equals: before)
         let again = ["email": "ana@example.org", "password": password]
-        #expect(try accounts.call("POST", "/v1/sessions", again).status == 200)
+        try expect(accounts.call("POST", "/v1/sessions", again).status, equals: 200)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import OutgoingHTTP
 import PresenceProtocol
 import Testing
@@ -42,7 +43,7 @@ import Testing
 
     private func signUp(_ email: String, at shard: Int = 0) throws {
         let body = ["email": email, "password": "correct horse"]
-        #expect(try accounts.call("POST", "/v1/accounts", body, at: shard).status == 201)
+        try expect(accounts.call("POST", "/v1/accounts", body, at: shard).status, equals: 201)
     }
 
     /// Requests a mail of each kind with a token, and one without.
@@ -53,11 +54,11 @@ import Testing
         // Only a verified address is notified of a change.
         let user = try #require((ana.json["user"] as? String).flatMap { UserID($0) })
         _ = world.redis.command(["HSET", world.shards[1].logic.partitions.keys(of: user).user(user), "verified", "1"])
-        #expect(try accounts.call("POST", "/v1/passwords/forgot", ["email": email]).status == 202)
+        try expect(accounts.call("POST", "/v1/passwords/forgot", ["email": email]).status, equals: 202)
         let address = ["password": password, "email": "anna@example.org"]
-        #expect(try accounts.call("POST", "/v1/me/email", address, token: token).status == 202)
+        try expect(accounts.call("POST", "/v1/me/email", address, token: token).status, equals: 202)
         let change = ["password": password, "newPassword": "battery staple"]
-        #expect(try accounts.call("POST", "/v1/me/password", change, token: token).status == 204)
+        try expect(accounts.call("POST", "/v1/me/password", change, token: token).status, equals: 204)
     }
     private let withoutToken = "Your password was changed"
 
@@ -96,9 +97,9 @@ import Testing
         }
         try world.run(until: "a server has died", within: 10_000) { isDead }
         try world.run(for: MailQueue.lease + 30_000)
-        #expect(try left() == 0)
-        #expect(first.count(to: email) == (script == .settleMail ? 1 : 0))
-        #expect(post.count(to: email) == (script == .settleMail && isTaken ? 0 : 1))
+        try expect(left(), equals: 0)
+        expect(first.count(to: email), equals: script == .settleMail ? 1 : 0)
+        expect(post.count(to: email), equals: script == .settleMail && isTaken ? 0 : 1)
     }
 
     @Test func `a mail that takes long is sent by one server`() throws {
@@ -112,8 +113,8 @@ import Testing
         }
         try signUp(email)
         try world.run(for: 200_000)
-        #expect(post.count(to: email) == 1)
-        #expect(try left() == 0)
+        expect(post.count(to: email), equals: 1)
+        try expect(left(), equals: 0)
     }
 
     @Test(arguments: [MailSender.Outcome.refused("550"), .later("451")])
@@ -124,15 +125,15 @@ import Testing
         try world.run(for: 2_000)
         try signUp(email)
         try world.run(for: 1_000)
-        #expect(post.count(to: email) == 1)
+        expect(post.count(to: email), equals: 1)
         try world.run(for: 20_000)
         // Each mail has its own delays, each twice as long as the last.
         let tries = post.count(to: "nobody0@example.org")
-        #expect(outcome == .refused("550") ? tries == 1 : (2...5).contains(tries), "\(tries)")
-        #expect(try left() == (outcome == .refused("550") ? 0 : 12))
+        expect(outcome == .refused("550") ? tries == 1 : (2...5).contains(tries), "\(tries)")
+        try expect(left(), equals: outcome == .refused("550") ? 0 : 12)
         world.redisEpoch += 24 * 3_600_000
         try world.run(for: 60_000)
-        #expect(try left() == 0, "a day is enough")
+        try expect(left(), equals: 0, "a day is enough")
     }
 
     @Test func `a mail server that was not there gets what has waited within two minutes`() throws {
@@ -142,26 +143,26 @@ import Testing
         try signUp("bob@example.org", at: 1)
         try world.run(for: 1_200_000)
         // A server connects once a minute, not once for each mail.
-        #expect(post.count(to: email) + post.count(to: "bob@example.org") < 60)
+        expect(post.count(to: email) + post.count(to: "bob@example.org") < 60)
         post.answer = { _ in .sent }
         try world.run(for: 120_000)
-        #expect(try left() == 0)
+        try expect(left(), equals: 0)
     }
 
     @Test func `mails whose tokens were over before any server came back are given up, and the other is sent`() throws {
         use(Post { _ in .unreachable("nobody listens") })
         try askForAll()
         try world.run(for: 2_000)
-        #expect(try left() == 4)
+        try expect(left(), equals: 4)
         for shard in world.shards { shard.die() }
         world.redisEpoch += MailToken.lifetime
         for place in world.shards.indices { world.replaceShard(at: place) }
         let post = Post { _ in .sent }
         use(post)
         try world.run(for: 60_000)
-        #expect(try left() == 0)
-        #expect(post.subjects == [withoutToken])
-        #expect(failures() == 3, "each that was given up is counted")
+        try expect(left(), equals: 0)
+        expect(post.subjects, equals: [withoutToken])
+        expect(failures(), equals: 3, "each that was given up is counted")
     }
 
     @Test(arguments: [MailSender.Outcome.unreachable("nobody listens"), .later("451")])
@@ -174,16 +175,16 @@ import Testing
         try world.run(for: 30_000)
         world.redisEpoch += MailToken.lifetime - 120_000
         try world.run(for: 60_000)
-        #expect(try left() == 4, "there is half a minute left")
+        try expect(left(), equals: 4, "there is half a minute left")
         // A server pauses for a minute, and may try the mail without a token first.
         try world.run(for: 180_000)
-        #expect(try left() == 1)
+        try expect(left(), equals: 1)
         post.forget()
         post.answer = { _ in .sent }
         world.redisEpoch += 3_600_000
         try world.run(for: 120_000)
-        #expect(try left() == 0)
-        #expect(post.subjects == [withoutToken])
+        try expect(left(), equals: 0)
+        expect(post.subjects, equals: [withoutToken])
     }
 
     @Test func `what a mail server says is of this mail, or of all of them`() {
@@ -191,10 +192,10 @@ import Testing
             let refusal = MailRefusal(code: code, isOfMail: isOfMail)
             return String("\(MailSender.outcome(of: refusal))".prefix { $0 != "(" })
         }
-        for code in [550, 551, 552, 553, 555, 556] { #expect(word(code) == "refused", "\(code)") }
-        for code in [421, 450, 451, 452, 454, 500, 521, 554] { #expect(word(code) == "later", "\(code)") }
-        for code in [530, 535] { #expect(word(code) == "unreachable", "\(code)") }
-        for code in [421, 450, 535, 550, 553] { #expect(word(code, isOfMail: false) == "unreachable", "\(code)") }
+        for code in [550, 551, 552, 553, 555, 556] { expect(word(code), equals: "refused", "\(code)") }
+        for code in [421, 450, 451, 452, 454, 500, 521, 554] { expect(word(code), equals: "later", "\(code)") }
+        for code in [530, 535] { expect(word(code), equals: "unreachable", "\(code)") }
+        for code in [421, 450, 535, 550, 553] { expect(word(code, isOfMail: false), equals: "unreachable", "\(code)") }
     }
 
     @Test(arguments: [
@@ -203,6 +204,6 @@ import Testing
         ("Chat.Example.org", true), ("xn--mnchen-3ya.example", true),
     ])
     func `a mail server is told names with a domain only`(name: String, isFull: Bool) {
-        #expect(HostName.isFull(name) == isFull)
+        expect(HostName.isFull(name), equals: isFull)
     }
 }

@@ -1,4 +1,5 @@
 import CPhotos
+import Expectations
 import Glibc
 import PresenceProtocol
 import TestSupport
@@ -43,7 +44,7 @@ import Testing
 
     @Test(arguments: forbidden) func `any other system call ends it`(_ act: Act) {
         let status = photo_confined(Int32(photo_cpu_seconds), act.act)
-        #expect(status & 0x7F == SIGSYS, "\(act.name): \(status)")
+        expect(status & 0x7F, equals: SIGSYS, "\(act.name): \(status)")
     }
 
     static let allowed = [
@@ -61,13 +62,13 @@ import Testing
     ]
 
     @Test(arguments: allowed) func `it may compute and write to open files`(_ act: Act) {
-        #expect(photo_confined(Int32(photo_cpu_seconds), act.act) == 0, "\(act.name)")
+        expect(photo_confined(Int32(photo_cpu_seconds), act.act), equals: 0, "\(act.name)")
     }
 
     /// At the hard limit the kernel sends SIGKILL, which would not identify the picture as the cause.
     @Test func `a picture that needs too much CPU time is identified by its signal`() {
         let status = photo_confined(1) { while true {} }
-        #expect(status & 0x7F == SIGXCPU, "\(status)")
+        expect(status & 0x7F, equals: SIGXCPU, "\(status)")
     }
 
     private func make(_ program: String, _ input: Int32, within timeout: Int32) -> photo_result {
@@ -78,10 +79,10 @@ import Testing
     @Test func `a missing program is the server's failure, not the picture's`() throws {
         let null = open("/dev/null", O_RDONLY | O_CLOEXEC)
         defer { close(null) }
-        #expect(make("/nonexistent/presenced", null, within: 10_000).outcome == photo_failed)
+        expect(make("/nonexistent/presenced", null, within: 10_000).outcome, equals: photo_failed)
         // Programs other than the worker.
-        #expect(make("/bin/false", null, within: 10_000).outcome != photo_done)
-        #expect(make("/bin/echo", null, within: 10_000).outcome == photo_failed)
+        expect(make("/bin/false", null, within: 10_000).outcome != photo_done)
+        expect(make("/bin/echo", null, within: 10_000).outcome, equals: photo_failed)
     }
 
     @Test func `a picture that takes too long is abandoned`() throws {
@@ -90,7 +91,7 @@ import Testing
         try #require(pipe(&pipes) == 0)
         defer { pipes.forEach { close($0) } }
         let result = make("/proc/self/exe", pipes[0], within: 300)
-        #expect(result.outcome == photo_killed && result.signal == SIGKILL)
+        expect(result.outcome == photo_killed && result.signal == SIGKILL)
     }
 
     @Test func `a file that is no picture is distinguished from a failure`() throws {
@@ -98,7 +99,7 @@ import Testing
         let empty = open("/dev/null", O_RDONLY | O_CLOEXEC)
         defer { [file, empty].forEach { close($0) } }
         for input in [file, empty] {
-            #expect(make("/proc/self/exe", input, within: 20_000).outcome == photo_not_an_image)
+            expect(make("/proc/self/exe", input, within: 20_000).outcome, equals: photo_not_an_image)
         }
     }
 
@@ -106,22 +107,22 @@ import Testing
         let partitions = Partitions(ServerConfiguration(), database: 0)
         for user in ["ana", "bob", "cy"].compactMap({ UserID($0) }) {
             let name = StoredName(near: user, in: partitions)
-            #expect(partitions.index(of: name.id) == partitions.index(of: user))
-            #expect(name != StoredName(near: user, in: partitions))
+            expect(partitions.index(of: name.id), equals: partitions.index(of: user))
+            expect(name != StoredName(near: user, in: partitions))
         }
     }
 
     @Test func `a malformed file name never becomes a path`() {
         let name = String(repeating: "0", count: 32)
-        #expect(StoredFile(name + ".jpg")?.kind == .picture && StoredFile(name + "-small.jpg")?.kind == .thumbnail)
-        #expect(StoredFile(name + ".bin")?.kind == .bytes && StoredFile(name + ".bin")?.text == name + ".bin")
+        expect(StoredFile(name + ".jpg")?.kind == .picture && StoredFile(name + "-small.jpg")?.kind == .thumbnail)
+        expect(StoredFile(name + ".bin")?.kind == .bytes && StoredFile(name + ".bin")?.text == name + ".bin")
         for bad in [
             "", ".jpg", ".bin", "-small.jpg", name, name + ".png", name + "-small.bin", "../" + name + ".jpg",
             name.dropLast() + "A.jpg",
             name + "0.jpg",
             name + ".jpg\0", "/" + name + ".jpg", name.dropLast() + "/.jpg",
-        ] { #expect(StoredFile(String(bad)) == nil, "\(bad)") }
+        ] { expect(StoredFile(String(bad)), equals: nil, "\(bad)") }
         let folder = FileFolder(path: "/data/photos")
-        #expect(folder.path(of: StoredFile(name + "-small.jpg")!) == "/data/photos/00/\(name)-small.jpg")
+        expect(folder.path(of: StoredFile(name + "-small.jpg")!), equals: "/data/photos/00/\(name)-small.jpg")
     }
 }

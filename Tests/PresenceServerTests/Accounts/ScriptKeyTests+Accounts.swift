@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -13,24 +14,24 @@ extension ScriptKeyTests {
         let ana = try accounts.call("POST", "/v1/accounts", body).json
         let token = ana["accessToken"] as? String
         // A second user wants the address, so the server looks up its owner.
-        #expect(try accounts.call("POST", "/v1/accounts", body).status == 409)
-        #expect(try accounts.call("POST", "/v1/sessions", body).status == 200)
+        try expect(accounts.call("POST", "/v1/accounts", body).status, equals: 409)
+        try expect(accounts.call("POST", "/v1/sessions", body).status, equals: 200)
         let refreshed = try accounts.call("POST", "/v1/sessions/refresh", ["refreshToken": ana["refreshToken"] ?? ""])
-        #expect(refreshed.status == 200)
-        #expect(try accounts.call("GET", "/v1/me", token: token).status == 200)
-        #expect(
-            try accounts.call(
+        expect(refreshed.status, equals: 200)
+        try expect(accounts.call("GET", "/v1/me", token: token).status, equals: 200)
+        try expect(
+            accounts.call(
                 "PATCH", "/v1/me", ["changes": ["displayName": "Ana", "setupCompleted": true]], token: token
             )
-            .status == 200)
+            .status, equals: 200)
         let verify = try accounts.mailToken("verify")
-        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": verify]).status == 204)
+        try expect(accounts.call("POST", "/v1/emails/verify", ["token": verify]).status, equals: 204)
         let changed = ["password": password, "email": "new@example.org"]
-        #expect(try accounts.call("POST", "/v1/me/email", changed, token: token).status == 202)
+        try expect(accounts.call("POST", "/v1/me/email", changed, token: token).status, equals: 202)
         let change = try accounts.mailToken("verify", to: "new@example.org")
-        #expect(try accounts.call("POST", "/v1/emails/verify", ["token": change]).status == 204)
+        try expect(accounts.call("POST", "/v1/emails/verify", ["token": change]).status, equals: 204)
         let passwords = ["password": password, "newPassword": "another horse"]
-        #expect(try accounts.call("POST", "/v1/me/password", passwords, token: token).status == 204)
+        try expect(accounts.call("POST", "/v1/me/password", passwords, token: token).status, equals: 204)
         let user = try #require((ana["user"] as? String).flatMap { UserID($0) })
         let logic = accounts.world.shards[0].logic!
         let keys = logic.partitions.keys(of: user)
@@ -52,41 +53,41 @@ extension ScriptKeyTests {
         try everyScriptOfIdentities(accounts)
         try everyScriptOfNames(accounts, user, token)
         everyScriptOfPhotos(accounts, user)
-        #expect(try accounts.call("DELETE", "/v1/sessions/all", token: token).status == 204)
+        try expect(accounts.call("DELETE", "/v1/sessions/all", token: token).status, equals: 204)
         _ = try accounts.call("POST", "/v1/passwords/forgot", ["email": "new@example.org"])
         let reset = ["token": try accounts.mailToken("reset"), "password": "third horse"]
-        #expect(try accounts.call("POST", "/v1/passwords/reset", reset).status == 204)
+        try expect(accounts.call("POST", "/v1/passwords/reset", reset).status, equals: 204)
         let again = try accounts.call("POST", "/v1/sessions", ["email": "new@example.org", "password": "third horse"])
         let access = again.json["accessToken"] as? String
-        #expect(try accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status == 204)
+        try expect(accounts.call("DELETE", "/v1/me", ["password": "third horse"], token: access).status, equals: 204)
     }
 
     private func everyScriptOfGuestsAndCodes(_ accounts: AccountWorld) throws {
         let email = "guest@example.org"
         let guest = try accounts.call("POST", "/v1/accounts", ["guest": true]).json["accessToken"] as? String
         let upgrade = ["email": email, "password": "correct horse"]
-        #expect(try accounts.call("POST", "/v1/me/upgrade", upgrade, token: guest).status == 200)
-        #expect(try accounts.call("POST", "/v1/signin/mail", ["email": email]).status == 202)
+        try expect(accounts.call("POST", "/v1/me/upgrade", upgrade, token: guest).status, equals: 200)
+        try expect(accounts.call("POST", "/v1/signin/mail", ["email": email]).status, equals: 202)
         try accounts.world.run(until: "there is a code") {
             accounts.mails(to: email).contains { $0.contains("&token=") }
         }
         let link = try #require(accounts.mails(to: email).last { $0.contains("&token=") })
         let code = link.components(separatedBy: "&token=")[1].prefix { !$0.isWhitespace }
         let entered = ["email": email, "mailCode": String(code)]
-        #expect(try accounts.call("POST", "/v1/sessions", entered).status == 200)
+        try expect(accounts.call("POST", "/v1/sessions", entered).status, equals: 200)
     }
 
     private func everyScriptOfIdentities(_ accounts: AccountWorld) throws {
         let provider = try SimulatedProvider(knownTo: accounts)
         let body = try provider.body("1")
         let ana = try accounts.call("POST", "/v1/sessions", body).json["accessToken"] as? String
-        #expect(try accounts.call("POST", "/v1/sessions", body).status == 200)
+        try expect(accounts.call("POST", "/v1/sessions", body).status, equals: 200)
         let guest = try accounts.call("POST", "/v1/accounts", ["guest": true]).json["accessToken"] as? String
-        #expect(try accounts.call("POST", "/v1/me/identities", body, token: guest).status == 409)
+        try expect(accounts.call("POST", "/v1/me/identities", body, token: guest).status, equals: 409)
         let other = try provider.body("2", "identified@example.org")
-        #expect(try accounts.call("POST", "/v1/me/identities", other, token: guest).status == 200)
-        #expect(try accounts.call("DELETE", "/v1/me/identities/test", token: guest).status == 204)
-        #expect(try accounts.call("DELETE", "/v1/me/identities/test", token: ana).status == 409)
+        try expect(accounts.call("POST", "/v1/me/identities", other, token: guest).status, equals: 200)
+        try expect(accounts.call("DELETE", "/v1/me/identities/test", token: guest).status, equals: 204)
+        try expect(accounts.call("DELETE", "/v1/me/identities/test", token: ana).status, equals: 409)
         let logic = accounts.world.shards[0].logic!
         let user = UserID("nobody")!
         let keys = logic.partitions.keys(of: user)
@@ -121,18 +122,18 @@ extension ScriptKeyTests {
     private func everyScriptOfNames(_ accounts: AccountWorld, _ user: UserID, _ token: String?) throws {
         for name in ["soup", "pie"] {
             let call = try accounts.call("PUT", "/v1/me/username", ["username": name], token: token)
-            #expect(call.status == 200 && call.json["account"] != nil)
+            expect(call.status == 200 && call.json["account"] != nil)
         }
-        #expect(try accounts.call("GET", "/v1/people?starts=PIE", token: token).status == 200)
+        try expect(accounts.call("GET", "/v1/people?starts=PIE", token: token).status, equals: 200)
         var body = ["email": "bob@example.org", "password": "correct horse", "username": "rice"]
         let bob = try accounts.call("POST", "/v1/accounts", body).json["accessToken"] as? String
-        #expect(try accounts.call("PUT", "/v1/me/username", ["username": "PIE"], token: bob).status == 409)
+        try expect(accounts.call("PUT", "/v1/me/username", ["username": "PIE"], token: bob).status, equals: 409)
         body["username"] = "fig"
-        #expect(try accounts.call("POST", "/v1/accounts", body).reason == "email_taken")
+        try expect(accounts.call("POST", "/v1/accounts", body).reason, equals: "email_taken")
         // An unconfirmed claim.
         let keys = accounts.world.shards[0].logic.partitions.keys(of: Identifier("nobodys")!)
         _ = accounts.world.redis.command(["SADD", keys.unfinished, "username-claim nobodys"])
         try accounts.world.run(for: 25_000)
-        #expect(try accounts.world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+        try expect(accounts.world.redis.command(["SCARD", keys.unfinished]).get().int, equals: 0)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -9,32 +10,32 @@ import Testing
     @Test func `a key is read back from its text, and nothing else is a key`() throws {
         let key = BackendKey()
         let read = try #require(BackendKey(key.text))
-        #expect(read.id == key.id && read.digest == key.digest && key.text.hasPrefix("presence_key_"))
-        #expect(BackendKey().id != key.id && BackendKey().digest != key.digest)
+        expect(read.id == key.id && read.digest == key.digest && key.text.hasPrefix("presence_key_"))
+        expect(BackendKey().id != key.id && BackendKey().digest != key.digest)
         for text in [
             "", "presence_key_", String(key.text.dropLast()), key.text + "0", key.text.uppercased(), " " + key.text,
             "presence_key_\(key.id)", "presence_key_\(key.id)_\(key.id)", key.text.replacing("_\(key.id)_", with: "_"),
             key.text + "_0",
         ] {
-            #expect(BackendKey(text) == nil, "\(text)")
+            expect(BackendKey(text) == nil, "\(text)")
         }
     }
 
     @Test(arguments: [
         "", "Shop", "a b", "-shop", "ä", "a,b", String(repeating: "a", count: 65), "0123456789abcdef",
     ]) func `a bad name is refused`(name: String) {
-        #expect(BackendKey.brokenRule(by: name) != nil)
+        expect(BackendKey.brokenRule(by: name) != nil)
         #expect(throws: DecodingFailure.self) {
             try BackendKeyRequest(name: name, scopes: ["users:read"], lifetime: nil)
         }
     }
 
     @Test(arguments: ["shop", "a", "shop-2.eu_west", "0123456789abcde"]) func `a name`(name: String) {
-        #expect(BackendKey.brokenRule(by: name) == nil)
+        expect(BackendKey.brokenRule(by: name), equals: nil)
     }
 
     @Test func `scopes are known, at least one, and in one order`() throws {
-        #expect(try CallScope.list(["users:write", "users:read", "users:read"]) == [.usersRead, .usersWrite])
+        try expect(CallScope.list(["users:write", "users:read", "users:read"]), equals: [.usersRead, .usersWrite])
         for names in [[], ["users"], ["users:read", "x"], [""]] {
             #expect(throws: DecodingFailure.self) { try CallScope.list(names) }
         }
@@ -48,20 +49,20 @@ import Testing
             $0[History.enabled] = true
         }
         let routes = world.shards[0].logic.registry.routes
-        #expect(routes.count > 40)
+        expect(routes.count > 40)
         for route in routes {
             let place = "\(route.method) \(route.path)"
-            if let scope = route.scope { #expect(CallScope.all.contains(scope), "\(place)") }
+            if let scope = route.scope { expect(CallScope.all.contains(scope), "\(place)") }
             switch route.audience {
-            case .backends: #expect(route.scope != nil, "\(place)")
+            case .backends: expect(route.scope != nil, "\(place)")
             case .users: break
-            default: #expect(route.scope == nil, "\(place)")
+            default: expect(route.scope, equals: nil, "\(place)")
             }
             if route.path.hasPrefix("/v1/console/") || route.path.hasPrefix("/v1/me") {
-                #expect(route.scope == nil, "\(place)")
+                expect(route.scope, equals: nil, "\(place)")
             }
         }
-        #expect(Set(routes.compactMap(\.scope)) == Set(CallScope.all))
+        expect(Set(routes.compactMap(\.scope)), equals: Set(CallScope.all))
     }
 }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import PresenceCore
@@ -11,19 +12,19 @@ import Testing
 
     @Test func `no banned user connects or writes, and no other is refused`() async throws {
         let sum = try await DrawnHistories<BanHistory>(count: Self.most).run()
-        #expect(sum.faults == [])
+        expect(sum.faults, equals: [])
         print("bans: \(sum)")
         // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
-        #expect(sum["bans"] > 100 && sum["expelled"] > 50 && sum["refused"] > 100 && sum["harms"] > 50)
-        #expect(sum["still banned"] > 5)
+        expect(sum["bans"] > 100 && sum["expelled"] > 50 && sum["refused"] > 100 && sum["harms"] > 50)
+        expect(sum["still banned"] > 5)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
         async throws
     {
         let fault = try await DrawnHistories<BanHistory>.find(mistake, in: BanHistory.scripts, count: Self.most)
-        #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
+        expect(fault.map(mistake.isFound), equals: true, "\(fault ?? "not found")")
     }
 
     static let mistakes: [ScriptMistake] = [

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -31,17 +32,17 @@ import Testing
         let trace = Self.trace()
         Self.add(1...5, to: trace, now: 0)
         var answer = try Self.answer(trace)
-        #expect(answer.events == [1, 2, 3, 4, 5] && answer.last == 5 && answer.lost == 0 && answer.trace == "one")
+        expect(answer.events == [1, 2, 3, 4, 5] && answer.last == 5 && answer.lost == 0 && answer.trace == "one")
         answer = try Self.answer(trace, after: 3)
-        #expect(answer.events == [4, 5] && answer.lost == 0)
-        #expect(try Self.answer(trace, after: 5).events.isEmpty)
-        #expect(try Self.answer(trace, after: 9).events.isEmpty)
+        expect(answer.events == [4, 5] && answer.lost == 0)
+        try expect(Self.answer(trace, after: 5).events.isEmpty)
+        try expect(Self.answer(trace, after: 9).events.isEmpty)
     }
 
     @Test func `a number from another trace is ignored`() throws {
         let trace = Self.trace()
         Self.add(1...3, to: trace, now: 0)
-        #expect(try Self.answer(trace, after: 2, of: "other").events == [1, 2, 3])
+        try expect(Self.answer(trace, after: 2, of: "other").events, equals: [1, 2, 3])
     }
 
     @Test func `a second keeps 200 events, and counts the others without building them`() throws {
@@ -53,28 +54,28 @@ import Testing
                 return Array("1".utf8)
             }
         }
-        #expect(made == 200)
-        #expect(try Self.answer(trace).lost == 1)
+        expect(made, equals: 200)
+        try expect(Self.answer(trace).lost, equals: 1)
         Self.add(202...202, to: trace, now: 6_000)
         let answer = try Self.answer(trace, after: 201)
-        #expect(answer.events == [202] && answer.lost == 0)
+        expect(answer.events == [202] && answer.lost == 0)
     }
 
     @Test func `the newest 400 events are kept, however many seconds they span`() throws {
         let trace = Self.trace()
         Self.add(1...200, to: trace, now: 0)
         Self.add(201...400, to: trace, now: 1_000)
-        #expect(try Self.answer(trace).events.count == 400)
+        try expect(Self.answer(trace).events.count, equals: 400)
         Self.add(401...401, to: trace, now: 2_000)
         let answer = try Self.answer(trace)
-        #expect(answer.events == Array(101...401) && answer.lost == 100)
+        expect(answer.events == Array(101...401) && answer.lost == 100)
     }
 
     @Test func `a trace ends 10 s after the last call`() throws {
         let trace = Self.trace()
-        #expect(!trace.isOver(now: 9_999) && trace.isOver(now: 10_000))
+        expect(!trace.isOver(now: 9_999) && trace.isOver(now: 10_000))
         _ = try Self.answer(trace, now: 9_999)
-        #expect(!trace.isOver(now: 19_998) && trace.isOver(now: 19_999))
+        expect(!trace.isOver(now: 19_998) && trace.isOver(now: 19_999))
     }
 
     @Test func `a shard collects events only while a client polls`() throws {
@@ -85,18 +86,18 @@ import Testing
         func kinds() throws -> [String] {
             let call = SimulatedCall("GET", "/v1/console/trace?user=kim", token: "!backend", to: shard)
             try world.run(until: "it is answered") { call.status != nil }
-            #expect(call.status == 200)
+            expect(call.status, equals: 200)
             return (call.json["events"] as? [[String: Any]] ?? []).compactMap { $0["kind"] as? String }
         }
-        #expect(!isHeard)
-        #expect(try kinds().isEmpty && isHeard)
+        expect(!isHeard)
+        try expect(kinds().isEmpty && isHeard)
         try SimulatedClient("kim", in: world).connect(to: shard)
         // The event arrives shortly after the client's answer.
         try world.run(for: 100)
-        #expect(try kinds() == ["presence"])
+        try expect(kinds(), equals: ["presence"])
         try world.run(for: 9_000)
-        #expect(isHeard)
+        expect(isHeard)
         try world.run(for: 7_000)
-        #expect(!isHeard)
+        expect(!isHeard)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -15,8 +16,8 @@ import Testing
         try world.run(until: "the shard is live", within: 30_000) { shard.logic.link.isLive }
         let incarnation = shard.logic.link.incarnation
         try world.run(for: 60_000)
-        #expect(shard.logic.link.isLive && shard.logic.link.incarnation == incarnation)
-        #expect(shard.logic.metrics.damagedRecords > 0)
+        expect(shard.logic.link.isLive && shard.logic.link.incarnation == incarnation)
+        expect(shard.logic.metrics.damagedRecords > 0)
     }
 
     private func subscribe(_ client: SimulatedClient, to what: String, _ id: Int, in world: World) throws -> String {
@@ -34,16 +35,16 @@ import Testing
         let shard = world.shards[0]
         let ana = try SimulatedClient("ana", in: world).connect(to: shard)
         let bob = try SimulatedClient("bob", in: world).connect(to: shard)
-        #expect(try subscribe(ana, to: "conversationList", 90, in: world).contains("subscribed"))
-        #expect(try subscribe(bob, to: "conversationList", 90, in: world).contains("subscribed"))
+        try expect(subscribe(ana, to: "conversationList", 90, in: world).contains("subscribed"))
+        try expect(subscribe(bob, to: "conversationList", 90, in: world).contains("subscribed"))
         let inbox = shard.logic.partitions.keys(of: UserID("ana")!).inbox(UserID("ana")!)
         _ = try world.redis.command(["SET", inbox, "x"]).get()
         try reconnect(shard, in: world)
-        #expect(ana.closeCode == .tooSlow && bob.isConnected)
+        expect(ana.closeCode == .tooSlow && bob.isConnected)
         try ana.connect(to: shard)
-        #expect(try subscribe(ana, to: "conversationList", 91, in: world).contains("internal"))
+        try expect(subscribe(ana, to: "conversationList", 91, in: world).contains("internal"))
         _ = try world.redis.command(["DEL", inbox]).get()
-        #expect(try subscribe(ana, to: "conversationList", 92, in: world).contains("subscribed"))
+        try expect(subscribe(ana, to: "conversationList", 92, in: world).contains("subscribed"))
     }
 
     @Test(arguments: ["of another type", "with an index that is none"])
@@ -52,14 +53,14 @@ import Testing
         let shard = world.shards[0]
         let user = UserID("ana")!
         let ana = try SimulatedClient("ana", in: world).connect(to: shard)
-        #expect(try subscribe(ana, to: "notifications", 90, in: world).contains("subscribed"))
+        try expect(subscribe(ana, to: "notifications", 90, in: world).contains("subscribed"))
         let keys = shard.logic.partitions.keys(of: user)
         let isIndex = damage == "with an index that is none"
         _ = try world.redis.command(
             isIndex ? ["HSET", keys.notifications(user), "index", "xyz"] : ["SET", keys.notifications(user), "x"]
         ).get()
         try reconnect(shard, in: world)
-        #expect(ana.isConnected)
+        expect(ana.isConnected)
         _ = try world.redis.command(["DEL", keys.notifications(user)]).get()
         let before = ana.texts.count
         try world.run(until: "ana is told", within: 61_000) {
@@ -88,11 +89,11 @@ import Testing
         shard.cut(.commands)
         try world.run(until: "the break is noticed") { !shard.logic.link.isLive }
         try world.run(until: "the shard is live", within: 30_000) { shard.logic.link.isLive }
-        #expect(try isMade(at: shard, in: world))
+        try expect(isMade(at: shard, in: world))
         let later = try world.addShard()
         try world.run(until: "the later shard is live", within: 30_000) { later.logic.link.isLive }
-        #expect(try isMade(at: later, in: world) == (key == "addressKey"))
-        #expect((later.logic.feature(Accounts.self)?.logins == nil) == (key == "addressKey"))
+        try expect(isMade(at: later, in: world), equals: key == "addressKey")
+        expect(later.logic.feature(Accounts.self)?.logins == nil, equals: key == "addressKey")
     }
 
     /// Whether a direct conversation can be created at a shard.

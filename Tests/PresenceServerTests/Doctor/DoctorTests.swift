@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -45,27 +46,27 @@ import Testing
         let installation = try healthy(form)
         try installation.redis.command("SET", "somebody:elses", "key")
         let report = try installation.doctor().examine()
-        #expect(report.findings == [])
-        #expect(report.isHealthy && report.isWhole)
-        #expect(report.counts.users == 3 && report.counts.sessions == 3 && report.counts.conversations == 1)
-        #expect(report.counts.unknownKeys == 1 && report.partitions == 4)
-        #expect(report.leases.map(\.incarnation) == ["living"] && report.leases.map(\.state) == [.live])
-        #expect(report.leases.map(\.sessions) == [3])
-        #expect(report.text.hasSuffix("all is well"))
+        expect(report.findings, equals: [])
+        expect(report.isHealthy && report.isWhole)
+        expect(report.counts.users == 3 && report.counts.sessions == 3 && report.counts.conversations == 1)
+        expect(report.counts.unknownKeys == 1 && report.partitions == 4)
+        expect(report.leases.map(\.incarnation) == ["living"] && report.leases.map(\.state) == [.live])
+        expect(report.leases.map(\.sessions), equals: [3])
+        expect(report.text.hasSuffix("all is well"))
     }
 
     @Test func `a name that its owner's open change releases is no finding while servers continue it`() throws {
         let installation = try healthy(.allCases[0])
         try installation.isGivingUp("soup", number: "5", of: "bob", for: "pie", number: "7")
         let report = try installation.doctor().examine()
-        #expect(report.findings == [], "\(report.text)")
+        expect(report.findings, equals: [], "\(report.text)")
     }
 
     @Test func `the damages cover all kinds of findings`() {
         let made = (Damage.everyRepairable + Damage.everyBeyondRepair).reduce(into: Set()) { $0.formUnion($1.kinds) }
-        #expect(made == Set(DoctorFinding.Kind.allCases))
-        for kind in Damage.everyRepairable.flatMap(\.kinds) { #expect(kind.isRepairable) }
-        for kind in Damage.everyBeyondRepair.flatMap(\.kinds) { #expect(!kind.isRepairable) }
+        expect(made, equals: Set(DoctorFinding.Kind.allCases))
+        for kind in Damage.everyRepairable.flatMap(\.kinds) { expect(kind.isRepairable) }
+        for kind in Damage.everyBeyondRepair.flatMap(\.kinds) { expect(!kind.isRepairable) }
     }
 
     @Test(arguments: Damage.placed(Damage.everyRepairable))
@@ -73,17 +74,17 @@ import Testing
         let installation = try healthy(form)
         try damage.make(installation)
         let found = try installation.doctor().examine()
-        #expect(kinds(found.findings) == damage.kinds, "\(found.text)")
+        expect(kinds(found.findings), equals: damage.kinds, "\(found.text)")
         let cleared = try installation.doctor().repair()
-        #expect(kinds(cleared.repaired) == damage.kinds)
-        #expect(cleared.isHealthy, "\(cleared.text)")
+        expect(kinds(cleared.repaired), equals: damage.kinds)
+        expect(cleared.isHealthy, "\(cleared.text)")
         try installation.goOnSweeping()
         // A second run finds nothing, and other users' records are unchanged.
         let after = try installation.doctor().repair()
-        #expect(after.isHealthy && after.repaired.isEmpty, "\(after.text)")
-        #expect(try installation.field("ana", "status") == "busy")
-        #expect(try installation.field("cy", "status") == "online")
-        #expect(try installation.redis.command("HLEN", .string(installation.sessions("ana"))).int == 2)
+        expect(after.isHealthy && after.repaired.isEmpty, "\(after.text)")
+        try expect(installation.field("ana", "status"), equals: "busy")
+        try expect(installation.field("cy", "status"), equals: "online")
+        try expect(installation.redis.command("HLEN", .string(installation.sessions("ana"))).int, equals: 2)
     }
 
     @Test(arguments: Damage.placed(Damage.everyBeyondRepair))
@@ -91,9 +92,9 @@ import Testing
         let installation = try healthy(form)
         try damage.make(installation)
         let found = try installation.doctor().repair()
-        #expect(kinds(found.findings) == damage.kinds, "\(found.text)")
-        #expect(found.repaired.isEmpty)
-        #expect(!found.isHealthy && found.text.hasSuffix("something is wrong that repairing does not clear"))
+        expect(kinds(found.findings), equals: damage.kinds, "\(found.text)")
+        expect(found.repaired.isEmpty)
+        expect(!found.isHealthy && found.text.hasSuffix("something is wrong that repairing does not clear"))
     }
 
     @Test func `watchers see a removed ghost offline, last seen at the last renewal`() throws {
@@ -107,11 +108,11 @@ import Testing
             installation.partitions.space.leases, "dead", "\(renewed) \(try installation.time(-20_000))")
         try installation.set(
             installation.sessions("bob"), "s1", "dead - phone a \(try installation.time(-40_000))")
-        #expect(try installation.doctor().repair().isHealthy)
+        try expect(installation.doctor().repair().isHealthy)
         let told = try #require(try listener.receive().array?.last?.string)
-        #expect(told.hasPrefix("P bob ") && told.contains(#""status":"offline""#))
-        #expect(told.hasSuffix(#""lastSeen":\#(renewed)}"#))
-        #expect(try installation.redis.command("HEXISTS", "leases", "dead").int == 0)
+        expect(told.hasPrefix("P bob ") && told.contains(#""status":"offline""#))
+        expect(told.hasSuffix(#""lastSeen":\#(renewed)}"#))
+        try expect(installation.redis.command("HEXISTS", "leases", "dead").int, equals: 0)
     }
 
     @Test func `while a slot moves it reports that, and afterwards it reads from the slot's new server`() throws {
@@ -121,12 +122,12 @@ import Testing
         try cluster.beginMove(slotOf: key)
         try cluster.moveKey(key)
         let failure = #expect(throws: DoctorFailure.self) { try installation.doctor().repair() }
-        #expect(failure?.description.hasSuffix("(tried 5 times)") == true, "\(failure?.description ?? "")")
+        expect(failure?.description.hasSuffix("(tried 5 times)"), equals: true, "\(failure?.description ?? "")")
         try cluster.endMove(slotOf: key)
         // All keys are in their places, but no server has subscribed there yet.
         let found = try installation.doctor().examine()
-        #expect(kinds(found.findings) == [.unheardPartition], "\(found.text)")
-        #expect(found.counts.users == 3 && found.counts.sessions == 3)
+        expect(kinds(found.findings), equals: [.unheardPartition], "\(found.text)")
+        expect(found.counts.users == 3 && found.counts.sessions == 3)
     }
 
     @Test func `a server killed a moment ago does not count as running`() throws {
@@ -135,7 +136,7 @@ import Testing
         try installation.join("killed")
         // Its renewal is recent enough, but it has not renewed since the first look.
         let found = try installation.doctor().examine()
-        #expect(found.findings == [], "\(found.text)")
+        expect(found.findings, equals: [], "\(found.text)")
     }
 
     @Test func `a dead server's damaged user does not keep its other sessions from being ended`() throws {
@@ -146,9 +147,9 @@ import Testing
         try installation.redis.command("DEL", .string(installation.user("u7")))
         try installation.redis.command("SET", .string(installation.user("u7")), "x")
         let after = try installation.doctor().repair()
-        #expect(kinds(after.findings).contains(.wrongType), "\(after.text)")
-        #expect(try installation.redis.everywhere("KEYS", "*:sessions:*").array?.count == 1)
-        #expect(try installation.field("u8", "status") == "offline")
+        expect(kinds(after.findings).contains(.wrongType), "\(after.text)")
+        try expect(installation.redis.everywhere("KEYS", "*:sessions:*").array?.count, equals: 1)
+        try expect(installation.field("u8", "status"), equals: "offline")
     }
 
     @Test func `a live session is not reaped, whatever was found before`() throws {
@@ -165,8 +166,8 @@ import Testing
                     partition: installation.partitions.index(of: UserID("bob")!)
                 )),
         ])
-        #expect(try installation.field("bob", "status") == "online")
-        #expect(try installation.doctor().examine().isHealthy)
+        try expect(installation.field("bob", "status"), equals: "online")
+        try expect(installation.doctor().examine().isHealthy)
     }
 
     @Test func `hundreds of ghosts are counted, some are listed, and all are removed`() throws {
@@ -176,9 +177,9 @@ import Testing
         try installation.leave("dead")
         let found = try installation.doctor().repair()
         let ghosts = try #require(found.repaired.first { $0.kind == .ghost })
-        #expect(ghosts.count == 300 && ghosts.subjects.count == DoctorReport.examples)
-        #expect(found.isHealthy, "\(found.text)")
-        #expect(try installation.redis.everywhere("KEYS", "*:sessions:*").array?.count == 0)
+        expect(ghosts.count == 300 && ghosts.subjects.count == DoctorReport.examples)
+        expect(found.isHealthy, "\(found.text)")
+        try expect(installation.redis.everywhere("KEYS", "*:sessions:*").array?.count, equals: 0)
     }
 
     @Test(arguments: [
@@ -186,25 +187,25 @@ import Testing
     ])
     func `a Redis that it cannot read is reported as such`(url: String) {
         let failure = #expect(throws: DoctorFailure.self) { try Doctor(url: url, configuration: ServerConfiguration()) }
-        #expect(failure?.description.contains(url == "nonsense" ? "redis://" : "127.0.0.1:1") == true)
+        expect(failure?.description.contains(url == "nonsense" ? "redis://" : "127.0.0.1:1"), equals: true)
     }
 
     @Test func `it uses no KEYS command and scans in small steps`() throws {
         let installation = try Installation()
         for number in 0..<1_000 { try installation.open("u\(number)", "s", on: installation.live) }
         try installation.redis.everywhere("CONFIG", "RESETSTAT")
-        #expect(try installation.doctor().examine().isHealthy)
+        try expect(installation.doctor().examine().isHealthy)
         let statistics = try #require(try installation.redis.everywhere("INFO", "commandstats").string)
-        #expect(!statistics.contains("cmdstat_keys:"))
+        expect(!statistics.contains("cmdstat_keys:"))
         // A user and their sessions are two keys; a step scans a hundred.
         let scans = try #require(statistics.firstMatch(of: /cmdstat_scan:calls=([0-9]+)/))
-        #expect(try #require(Int(scans.1)) >= 15)
+        try expect(#require(Int(scans.1)) >= 15)
     }
 
     @Test func `an unreachable Redis is a failure, reported without its password`() throws {
         let failure = #expect(throws: DoctorFailure.self) {
             try Doctor(url: "redis://:geheim@127.0.0.1:1", configuration: ServerConfiguration())
         }
-        #expect(failure?.description == "redis://127.0.0.1:1: Connection refused")
+        expect(failure?.description, equals: "redis://127.0.0.1:1: Connection refused")
     }
 }

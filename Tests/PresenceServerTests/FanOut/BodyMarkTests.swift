@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -12,10 +13,10 @@ import Testing
     }
 
     @Test func `each value that begins with the mark gets the address's prefix`() {
-        #expect(
-            filled(#""photoURL":"photo:a.jpg","thumbnailURL":"photo:b.jpg","createdAt":1}"#)
-                == #""photoURL":"https://e.org/\"v1\"/a.jpg","thumbnailURL":"https://e.org/\"v1\"/b.jpg","createdAt":1}"#
-        )
+        expect(
+            filled(#""photoURL":"photo:a.jpg","thumbnailURL":"photo:b.jpg","createdAt":1}"#),
+            equals:
+                #""photoURL":"https://e.org/\"v1\"/a.jpg","thumbnailURL":"https://e.org/\"v1\"/b.jpg","createdAt":1}"#)
     }
 
     @Test(
@@ -25,11 +26,11 @@ import Testing
             #""photoURL":"https://e.org/photo:a","createdAt":1}"#, #""photoURL":"phot"#,
         ])
     func `users' own text is delivered unchanged`(body: String) {
-        #expect(filled(body) == body)
+        expect(filled(body), equals: body)
     }
 
     @Test func `without a mark a body is delivered unchanged`() {
         let body = Array(#""photoURL":"photo:a.jpg"}"#.utf8)
-        #expect(BodyMark?.none.filled(body) == body)
+        expect(BodyMark?.none.filled(body), equals: body)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -25,7 +26,7 @@ import Testing
         shard.input { $0.handle(.rerouted(partitions: [partition])) }
         try world.run(until: "bob is shown") { watcher.presences[UserID("bob")!] != nil }
         try world.run(for: 1_000)
-        #expect(watcher.status(of: "bob") == .busy)
-        #expect(shard.logic.link.isLive)
+        expect(watcher.status(of: "bob"), equals: .busy)
+        expect(shard.logic.link.isLive)
     }
 }

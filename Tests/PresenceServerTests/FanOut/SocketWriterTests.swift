@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 import WebSockets
@@ -62,7 +63,7 @@ struct SocketWriterTests {
         /// Ends the turn, and returns this connection's writes in it.
         func endTurn(_ connection: UInt32 = 0) -> [String] {
             sockets.written = [:]
-            #expect(socketWriter.flush(commandsPending: 0) == nil)
+            expect(socketWriter.flush(commandsPending: 0), equals: nil)
             return sockets.written[connection] ?? []
         }
     }
@@ -72,19 +73,19 @@ struct SocketWriterTests {
         bench.watch(0, [0, 1, 2])
         bench.watch(1, [1])
         for person in [2, 0, 1] { bench.change(person, "<\(person)>") }
-        #expect(bench.endTurn() == ["<2><0><1>"])
-        #expect(bench.sockets.written[1] == ["<1>"])
-        #expect(bench.endTurn() == [])
-        #expect(bench.metrics.deliveries == 4)
+        expect(bench.endTurn(), equals: ["<2><0><1>"])
+        expect(bench.sockets.written[1], equals: ["<1>"])
+        expect(bench.endTurn(), equals: [])
+        expect(bench.metrics.deliveries, equals: 4)
     }
 
     @Test func `a connection receives only the changes that it watches`() {
         let bench = Bench(people: 5, connections: 1)
         bench.watch(0, [0, 2, 3])
         for person in 0..<5 { bench.change(person, "<\(person)>") }
-        #expect(bench.endTurn() == ["<0><2><3>"])
+        expect(bench.endTurn(), equals: ["<0><2><3>"])
         bench.change(3, "<3b>")
-        #expect(bench.endTurn() == ["<3b>"])
+        expect(bench.endTurn(), equals: ["<3b>"])
     }
 
     @Test func `of several changes of a register in one turn the newest is sent, and one user's in their order`() {
@@ -93,8 +94,8 @@ struct SocketWriterTests {
         bench.change(0, "<presence 1>")
         bench.change(0, "<profile>", .second)
         bench.change(0, "<presence 2>")
-        #expect(bench.endTurn() == ["<profile><presence 2>"])
-        #expect(bench.metrics.conflated == 1)
+        expect(bench.endTurn(), equals: ["<profile><presence 2>"])
+        expect(bench.metrics.conflated, equals: 1)
     }
 
     @Test func `a slow connection receives the newest of each register once it reads again`() {
@@ -102,19 +103,19 @@ struct SocketWriterTests {
         bench.watch(0, [0, 1])
         bench.sockets.slow = [0]
         bench.change(0, "<a1>")
-        #expect(bench.endTurn() == ["<a1>"])
+        expect(bench.endTurn(), equals: ["<a1>"])
         for number in 2...5 {
             bench.change(0, "<a\(number)>")
             bench.change(1, "<b\(number)>")
-            #expect(bench.endTurn() == [])
+            expect(bench.endTurn(), equals: [])
         }
         bench.change(0, "<profile>", .second)
-        #expect(bench.endTurn() == [])
+        expect(bench.endTurn(), equals: [])
         bench.sockets.slow = []
         bench.watchers.set(.congested, false, on: bench.connections[0])
-        #expect(bench.endTurn() == ["<a5><profile><b5>"])
-        #expect(bench.metrics.conflated == 6)
-        #expect(bench.endTurn() == [])
+        expect(bench.endTurn(), equals: ["<a5><profile><b5>"])
+        expect(bench.metrics.conflated, equals: 6)
+        expect(bench.endTurn(), equals: [])
     }
 
     @Test func `a client in the background receives nothing, and the newest when it returns`() {
@@ -123,11 +124,11 @@ struct SocketWriterTests {
         bench.watchers.set(.background, true, on: bench.connections[0])
         bench.change(0, "<1>")
         bench.change(1, "<other>")
-        #expect(bench.endTurn() == [])
+        expect(bench.endTurn(), equals: [])
         bench.change(0, "<2>")
-        #expect(bench.endTurn() == [])
+        expect(bench.endTurn(), equals: [])
         bench.watchers.set(.background, false, on: bench.connections[0])
-        #expect(bench.endTurn() == ["<2><other>"])
+        expect(bench.endTurn(), equals: ["<2><other>"])
     }
 
     @Test func `a connection that subscribes in the turn of a change has it in the snapshot and gets no event`() {
@@ -136,8 +137,8 @@ struct SocketWriterTests {
         bench.change(0, "<1>")
         bench.watch(1, [0, 1])
         bench.change(1, "<other>")
-        #expect(bench.endTurn(1) == ["<other>"])
-        #expect(bench.sockets.written[0] == ["<1>"])
+        expect(bench.endTurn(1), equals: ["<other>"])
+        expect(bench.sockets.written[0], equals: ["<1>"])
     }
 
     @Test func `a connection that unsubscribes in the turn of a change gets no event`() {
@@ -149,7 +150,7 @@ struct SocketWriterTests {
         bench.watch(1, [0])
         bench.change(2, "<2>")
         bench.watchers.unsubscribe(bench.connections[0], from: bench.people[1])
-        #expect(bench.endTurn() == ["<0><2>"])
+        expect(bench.endTurn(), equals: ["<0><2>"])
     }
 
     @Test func `a batch above the limit becomes several writes, and what the socket does not accept is kept`() {
@@ -158,40 +159,40 @@ struct SocketWriterTests {
         let long = String(repeating: "x", count: 4_000)
         for person in 0..<40 { bench.change(person, "<\(person) \(long)>") }
         let whole = bench.endTurn()
-        #expect(whole.count == 3)
-        #expect(whole.joined() == (0..<40).map { "<\($0) \(long)>" }.joined())
+        expect(whole.count, equals: 3)
+        expect(whole.joined(), equals: (0..<40).map { "<\($0) \(long)>" }.joined())
 
         for person in 0..<40 { bench.change(person, "<\(person)>\(long)") }
         bench.sockets.slow = [0]
         let first = bench.endTurn()
-        #expect(first.count == 1)
+        expect(first.count, equals: 1)
         bench.change(39, "<39 again>")
-        #expect(bench.endTurn() == [])
+        expect(bench.endTurn(), equals: [])
         bench.sockets.slow = []
         bench.watchers.set(.congested, false, on: bench.connections[0])
         let rest = (first + bench.endTurn()).joined()
-        #expect(rest == (0..<39).map { "<\($0)>\(long)" }.joined() + "<39 again>")
+        expect(rest, equals: (0..<39).map { "<\($0)>\(long)" }.joined() + "<39 again>")
     }
 
     @Test func `under load a flush waits for pending commands, for a quarter of the last flush`() {
         let bench = Bench(people: 1, connections: 1)
         bench.watch(0, [0])
         bench.change(0, "<1>")
-        #expect(bench.socketWriter.flush(commandsPending: 5) == nil)
+        expect(bench.socketWriter.flush(commandsPending: 5), equals: nil)
         bench.socketWriter.turnEnded(after: 40)
         bench.sockets.written = [:]
         bench.change(0, "<2>")
-        #expect(bench.socketWriter.flush(commandsPending: 5) == 10)
-        #expect(bench.sockets.written == [:])
+        expect(bench.socketWriter.flush(commandsPending: 5), equals: 10)
+        expect(bench.sockets.written, equals: [:])
         bench.clock.advance(to: 1_009)
-        #expect(bench.socketWriter.flush(commandsPending: 5) == 1)
+        expect(bench.socketWriter.flush(commandsPending: 5), equals: 1)
         bench.clock.advance(to: 1_010)
-        #expect(bench.socketWriter.flush(commandsPending: 5) == nil)
-        #expect(bench.sockets.written == [0: ["<2>"]])
+        expect(bench.socketWriter.flush(commandsPending: 5), equals: nil)
+        expect(bench.sockets.written, equals: [0: ["<2>"]])
         // Without pending commands a flush does not wait.
         bench.socketWriter.turnEnded(after: 40)
         bench.change(0, "<3>")
-        #expect(bench.endTurn() == ["<3>"])
+        expect(bench.endTurn(), equals: ["<3>"])
     }
 
     @Test func `subscriptions are still found after other connections have closed`() {
@@ -201,9 +202,9 @@ struct SocketWriterTests {
         bench.watchers.unsubscribe(bench.connections[0], from: bench.people[0])
         bench.change(0, "<0>")
         bench.change(3, "<3>")
-        #expect(bench.endTurn(0) == ["<3>"])
-        #expect(bench.sockets.written[2] == ["<0><3>"])
-        #expect(bench.watchers.subscriptionCount == 7)
+        expect(bench.endTurn(0), equals: ["<3>"])
+        expect(bench.sockets.written[2], equals: ["<0><3>"])
+        expect(bench.watchers.subscriptionCount, equals: 7)
     }
 
     @Test func `a background phone's pending set costs the same for each change, and at its end`() {
@@ -220,23 +221,23 @@ struct SocketWriterTests {
             _ = bench.endTurn()
         }
         let kept = bench.watchers.lines[0].kept
-        #expect(kept.count <= 3 * count && Set(kept.map(\.topic)).count == count)
+        expect(kept.count <= 3 * count && Set(kept.map(\.topic)).count == count)
         // Steps of merging, over 12,000 changes; a search for each change would be some 20 million.
-        #expect(bench.watchers.merger.steps < 8 * 3 * count, "\(bench.watchers.merger.steps)")
+        expect(bench.watchers.merger.steps < 8 * 3 * count, "\(bench.watchers.merger.steps)")
         bench.watchers.set(.background, false, on: bench.connections[0])
         let written = bench.endTurn().joined()
-        #expect(written == (0..<count).map { "2 \($0) " }.joined())
-        #expect(bench.watchers.lines[0].kept.isEmpty)
-        #expect(bench.metrics.conflated == 2 * count)
+        expect(written, equals: (0..<count).map { "2 \($0) " }.joined())
+        expect(bench.watchers.lines[0].kept.isEmpty)
+        expect(bench.metrics.conflated, equals: 2 * count)
 
         bench.watchers.set(.background, true, on: bench.connections[0])
         for person in 0..<count { bench.change(person, "late ") }
         _ = bench.endTurn()
         bench.watchers.close(bench.connections[0])
         bench.watchers.remove(bench.connections[0])
-        #expect(bench.watchers.subscriptionCount == count)
+        expect(bench.watchers.subscriptionCount, equals: count)
         bench.change(7, "on")
-        #expect(bench.endTurn(1) == ["on"])
+        expect(bench.endTurn(1), equals: ["on"])
     }
 
     @Test func `unsubscribing from many topics keeps the pending ones of the others in order`() {
@@ -246,10 +247,10 @@ struct SocketWriterTests {
         for person in (0..<100).reversed() { bench.change(person, "\(person) ") }
         _ = bench.endTurn()
         bench.watchers.unsubscribe(bench.connections[0], from: (0..<50).map { bench.people[$0] })
-        #expect(bench.watchers.subscriptions(of: bench.connections[0]) == 50)
+        expect(bench.watchers.subscriptions(of: bench.connections[0]), equals: 50)
         bench.watchers.set(.background, false, on: bench.connections[0])
-        #expect(bench.endTurn().joined() == (50..<100).reversed().map { "\($0) " }.joined())
+        expect(bench.endTurn().joined(), equals: (50..<100).reversed().map { "\($0) " }.joined())
         for person in 0..<100 { bench.change(person, "\(person) ") }
-        #expect(bench.endTurn().joined() == (50..<100).map { "\($0) " }.joined())
+        expect(bench.endTurn().joined(), equals: (50..<100).map { "\($0) " }.joined())
     }
 }

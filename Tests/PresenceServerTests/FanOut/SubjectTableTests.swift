@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -24,9 +25,9 @@ struct SubjectTableTests {
             }
             let other = UInt32.random(in: 0..<400, using: &random)
             let found = names[Int(other)].withBytes { bytes in table.find(bytes) { names[Int($0)].has(bytes) } }
-            #expect(found == (held[other] == nil ? nil : other))
+            expect(found, equals: held[other] == nil ? nil : other)
         }
-        #expect(table.count == held.count)
+        expect(table.count, equals: held.count)
     }
 
     @Test func `ids with a common prefix are distinguished`() {
@@ -34,7 +35,7 @@ struct SubjectTableTests {
         var table = SubjectTable()
         for (number, name) in names.enumerated() { name.withBytes { table.insert(UInt32(number), $0) } }
         for (number, name) in names.enumerated() {
-            #expect(name.withBytes { bytes in table.find(bytes) { names[Int($0)].has(bytes) } } == UInt32(number))
+            expect(name.withBytes { bytes in table.find(bytes) { names[Int($0)].has(bytes) } }, equals: UInt32(number))
         }
     }
 }

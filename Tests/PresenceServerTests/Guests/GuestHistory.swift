@@ -62,18 +62,18 @@ final class GuestHistory {
             gone.insert(user)
             guard let unused = Timestamp(arguments[5]) else { return }
             swept += 1
-            expect(!upgraded.contains(user), "\(user), who is no guest any more, was swept")
-            expect((used[user] ?? now) + unused <= now, "\(user) was swept, and in use")
+            mustHold(!upgraded.contains(user), "\(user), who is no guest any more, was swept")
+            mustHold((used[user] ?? now) + unused <= now, "\(user) was swept, and in use")
         case .useMailCode:
             entered += 1
             let code = arguments[4] + arguments[5]
-            expect(usedCodes.insert(code).inserted, "a code was used twice")
+            mustHold(usedCodes.insert(code).inserted, "a code was used twice")
         case .enter: proved.insert(user)
         default: break
         }
     }
 
-    private func expect(_ isTrue: Bool, _ what: @autoclosure () -> String) {
+    private func mustHold(_ isTrue: Bool, _ what: @autoclosure () -> String) {
         if !isTrue { faults.append(what()) }
     }
 
@@ -122,7 +122,7 @@ final class GuestHistory {
 
     private func signUp() {
         ask("POST", "/v1/accounts", ["guest": true]) { [unowned self] in
-            expect([201, 503].contains($0.status), "a guest's sign-up was answered \($0.json)")
+            mustHold([201, 503].contains($0.status), "a guest's sign-up was answered \($0.json)")
             guard let user = $0.json["user"] as? String, let access = $0.json["accessToken"] as? String,
                 let refresh = $0.json["refreshToken"] as? String
             else { return }
@@ -137,14 +137,14 @@ final class GuestHistory {
             let (email, password) = (pick(addresses), "a long password \(Int.random(in: 0..<1_000, using: &random))")
             ask("POST", "/v1/me/upgrade", ["email": email, "password": password], token: guests[user]!.access) {
                 [unowned self] in
-                expect(
+                mustHold(
                     [200, 401, 404, 409, 429, 503].contains($0.status), "an upgrade was answered \($0.json)")
                 if $0.status == 503 { guests[user]!.hasUnknownUpgrade = true }
                 guard $0.status == 200 else { return }
                 upgrades += 1
                 let account = $0.json["account"] as? [String: Any] ?? [:]
-                expect(account["guest"] == nil, "a guest that was upgraded: \(account)")
-                expect(guests[user]!.upgrade == nil, "\(user) was upgraded twice")
+                mustHold(account["guest"] == nil, "a guest that was upgraded: \(account)")
+                mustHold(guests[user]!.upgrade == nil, "\(user) was upgraded twice")
                 guests[user]!.upgrade = (email, password)
             }
         }
@@ -153,7 +153,7 @@ final class GuestHistory {
     private func refresh(_ user: String?) {
         guard let user, let token = guests[user]?.refreshes.last else { return }
         ask("POST", "/v1/sessions/refresh", ["refreshToken": token]) { [unowned self] in
-            expect([200, 401, 503].contains($0.status), "a refresh was answered \($0.json)")
+            mustHold([200, 401, 503].contains($0.status), "a refresh was answered \($0.json)")
             guard let access = $0.json["accessToken"] as? String, let next = $0.json["refreshToken"] as? String else {
                 return
             }
@@ -165,8 +165,8 @@ final class GuestHistory {
     private func deleteGuest() {
         guard let user = someone, chance(2) else { return }
         ask("DELETE", "/v1/me", [:], token: guests[user]!.access) { [unowned self] in
-            expect([204, 400, 401, 404, 409, 503].contains($0.status), "a deletion was answered \($0.json)")
-            expect($0.status != 204 || gone.contains(user), "\(user) was not deleted")
+            mustHold([204, 400, 401, 404, 409, 503].contains($0.status), "a deletion was answered \($0.json)")
+            mustHold($0.status != 204 || gone.contains(user), "\(user) was not deleted")
         }
     }
 
@@ -177,9 +177,9 @@ final class GuestHistory {
         let link = mail.components(separatedBy: "/signin#email=")[1].prefix { !$0.isWhitespace }
         let parts = String(link).components(separatedBy: "&token=")
         ask("POST", "/v1/sessions", ["email": parts[0], "mailCode": parts[1]]) { [unowned self] in
-            expect([200, 201, 401, 429, 503].contains($0.status), "a code was answered \($0.json)")
+            mustHold([200, 201, 401, 429, 503].contains($0.status), "a code was answered \($0.json)")
             guard let account = $0.json["account"] as? [String: Any] else { return }
-            expect(account["email"] as? String == parts[0], "the code of \(parts[0]) signed in \(account)")
+            mustHold(account["email"] as? String == parts[0], "the code of \(parts[0]) signed in \(account)")
         }
     }
 
@@ -201,7 +201,7 @@ final class GuestHistory {
             else { continue }
             let call = try accounts.call(
                 "POST", "/v1/sessions", ["email": upgrade.email, "password": upgrade.password])
-            expect(call.json["user"] as? String == user || call.status == 429, "\(user) cannot sign in: \(call.json)")
+            mustHold(call.json["user"] as? String == user || call.status == 429, "\(user) cannot sign in: \(call.json)")
         }
         // All guests that are left are unused from now on.
         world.redisEpoch += Self.keep + 1_000
@@ -235,16 +235,16 @@ final class GuestHistory {
                 (try world.redis.command(
                     ["HMGET", key, "email", "emailClaim", "emailWanted", "emailReleasing", "upgrade", "guest"]
                 ).get().array ?? []).map(\.string)
-            expect(words[2] == nil && words[3] == nil && words[4] == nil, "an upgrade of \(user) is left open")
-            expect(words[0] == nil || words[5] == nil, "\(user) is a guest with an address")
+            mustHold(words[2] == nil && words[3] == nil && words[4] == nil, "an upgrade of \(user) is left open")
+            mustHold(words[0] == nil || words[5] == nil, "\(user) is a guest with an address")
             guard let email = words[0] else { continue }
-            expect(claims[email] == "\(user) \(words[1] ?? "0")", "the claim of \(email)")
-            expect(holders.insert(email).inserted, "two accounts have \(email)")
+            mustHold(claims[email] == "\(user) \(words[1] ?? "0")", "the claim of \(email)")
+            mustHold(holders.insert(email).inserted, "two accounts have \(email)")
         }
         // A server that died may have left a void claim, which the next request for the address releases.
         for email in addresses {
             let call = try accounts.call("POST", "/v1/accounts", ["email": email, "password": "a password of mine"])
-            expect(call.status == (holders.contains(email) ? 409 : 201), "\(email) was signed up: \(call.json)")
+            mustHold(call.status == (holders.contains(email) ? 409 : 201), "\(email) was signed up: \(call.json)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import PresenceCore
@@ -27,7 +28,7 @@ import Testing
             }
             return false
         }
-        #expect(shown, "its history shows it no more; make soak finds another to keep with it")
+        expect(shown, "its history shows it no more; make soak finds another to keep with it")
     }
 
     @Test(.enabled(if: Seeds.isSoak), arguments: Mutation.all.filter(\.isSearched))
@@ -38,13 +39,13 @@ import Testing
         print("\(mutation.name): found after \(outcome.histories) histories")
         let found = try #require(outcome.failures.first, "nothing was found in \(outcome.histories) histories")
         print(found.report)
-        #expect(found.history.steps.count <= 20, "shrunk to no less than \(found.history.source)")
+        expect(found.history.steps.count <= 20, "shrunk to no less than \(found.history.source)")
 
         let redis = try SimulatedRedis()
         let innocent = try Seeds().violation(of: found.history, redis)
-        #expect(innocent == nil, "without the mistake: \(innocent!)")
+        expect(innocent == nil, "without the mistake: \(innocent!)")
         let whole = try Seeds().violation(of: .drawn(from: found.history.seed, faults: mutation.faults), redis)
-        #expect(whole == nil, "without the mistake: \(whole!)")
+        expect(whole == nil, "without the mistake: \(whole!)")
     }
 
     private func checkSubstitutes(_ mutation: Mutation) throws {

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -19,13 +20,13 @@ import Testing
         text: String, places: ClosedRange<Int>, more: Bool
     ) throws {
         let page = try HistoryQuery(text).page(of: intervals, keptFrom: 0)
-        #expect(page.page == Array(intervals[places]))
-        #expect(page.more == more)
+        expect(page.page, equals: Array(intervals[places]))
+        expect(page.more, equals: more)
     }
 
     @Test func `intervals that are too old are left out, a current one never is`() throws {
-        #expect(try HistoryQuery("").page(of: intervals, keptFrom: 1_000).page == [intervals[4]])
-        #expect(try HistoryQuery("").page(of: intervals, keptFrom: 249).page == Array(intervals[2...]))
+        try expect(HistoryQuery("").page(of: intervals, keptFrom: 1_000).page, equals: [intervals[4]])
+        try expect(HistoryQuery("").page(of: intervals, keptFrom: 249).page, equals: Array(intervals[2...]))
     }
 
     @Test(arguments: ["from=x", "from", "to=-1", "limit=0", "limit=1001", "viewer=a%20b", "viewer=%4", "from=5&to=4"])
@@ -34,14 +35,14 @@ import Testing
     }
 
     @Test func `a viewer may be percent-encoded`() throws {
-        #expect(try HistoryQuery("viewer=a%2Fb&x=y").viewer == UserID("a/b"))
+        try expect(HistoryQuery("viewer=a%2Fb&x=y").viewer, equals: UserID("a/b"))
     }
 
     @Test func `an interval can be decoded, and other bytes are rejected`() {
         let bytes: [UInt8] = [0x61, 0x01, 0x9a, 0xaa, 0x00, 0x00, 0x01, 0, 0, 0, 0, 1, 2]
         let from: Int64 = 0x019a_aa00_0001
-        #expect(PastInterval(packed: bytes) == PastInterval(status: "away", from: from, to: from + 258))
-        #expect(PastInterval(packed: Array(bytes.dropLast())) == nil)
-        #expect(PastInterval(packed: [0x78] + bytes.dropFirst()) == nil)
+        expect(PastInterval(packed: bytes), equals: PastInterval(status: "away", from: from, to: from + 258))
+        expect(PastInterval(packed: Array(bytes.dropLast())), equals: nil)
+        expect(PastInterval(packed: [0x78] + bytes.dropFirst()), equals: nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import TestSupport
@@ -24,10 +25,10 @@ import Testing
         phone.lost()
         // Away begins when the first device's linger ends, after the second one's last message.
         try world.run(until: "bob is away") { try! world.register(of: "bob").status == "away" }
-        #expect(try world.kept(of: "bob").map(\.status) == ["online"])
+        try expect(world.kept(of: "bob").map(\.status), equals: ["online"])
         try world.run(until: "bob is gone") { try! world.register(of: "bob").status == "offline" }
         let lastSeen = try world.register(of: "bob").lastSeen
-        #expect(try world.kept(of: "bob") == [PastInterval(status: "online", from: since, to: lastSeen)])
+        try expect(world.kept(of: "bob"), equals: [PastInterval(status: "online", from: since, to: lastSeen)])
     }
 
     @Test func `history left by a dead server ends at its last renewal`() throws {
@@ -40,7 +41,7 @@ import Testing
         }
         for name in ["bob", "cy"] {
             let kept = try world.kept(of: name)
-            #expect(try kept.map(\.to) == [world.register(of: name).lastSeen], "of \(name)")
+            try expect(kept.map(\.to), equals: [world.register(of: name).lastSeen], "of \(name)")
         }
     }
 
@@ -63,13 +64,13 @@ import Testing
             ], ["id": "bob", "sessionID": session, "silence": 0, "bounds": other.past.bounds])
         other.run(call) { _ in }
         try world.run(for: 1_000)
-        #expect(try world.kept(of: "bob").map(\.from) == [since])
+        try expect(world.kept(of: "bob").map(\.from), equals: [since])
         world.shards[0].cut(.commands)
         try world.run(for: 5_000)
-        #expect(try world.register(of: "bob").status == "online")
+        try expect(world.register(of: "bob").status, equals: "online")
         let again = try world.register(of: "bob").since
-        #expect(again <= since + 5)
-        #expect(try world.kept(of: "bob").allSatisfy { $0.to! <= again })
+        expect(again <= since + 5)
+        try expect(world.kept(of: "bob").allSatisfy { $0.to! <= again })
     }
 
     @Test(arguments: 1...12) func `whatever happens, history is in order and agrees with the presence shown`(
@@ -102,13 +103,13 @@ import Testing
             let (kept, register) = (try world.kept(of: "bob"), try world.register(of: "bob"))
             var end: Timestamp = 0
             for interval in kept {
-                #expect(interval.from >= end && interval.to! > interval.from, "\(kept)")
+                expect(interval.from >= end && interval.to! > interval.from, "\(kept)")
                 end = interval.to!
             }
             let bound = register.status == "offline" ? register.lastSeen : register.since
-            #expect(end <= bound, "\(kept) and \(register)")
+            expect(end <= bound, "\(kept) and \(register)")
         }
-        #expect(try !world.kept(of: "bob").isEmpty)
+        try expect(!world.kept(of: "bob").isEmpty)
     }
 }
 
@@ -122,7 +123,7 @@ extension World {
         let key = shards[0].logic.partitions.keys(of: id).history(id)
         let values = try redis.command(["LRANGE", key, "0", "-1"]).get().array ?? []
         let intervals = values.compactMap { $0.bytes.flatMap { PastInterval(packed: $0) } }
-        #expect(intervals.count == values.count)
+        expect(intervals.count, equals: values.count)
         return intervals
     }
 

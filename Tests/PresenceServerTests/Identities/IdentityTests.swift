@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Redis
@@ -37,7 +38,7 @@ import Testing
 
     private func signUp(_ body: [String: Any]) throws -> (user: UserID, token: String) {
         let call = try accounts.call("POST", body["provider"] == nil ? "/v1/accounts" : "/v1/sessions", body)
-        #expect(call.status == 201)
+        expect(call.status, equals: 201)
         return (
             try #require((call.json["user"] as? String).flatMap { UserID($0) }),
             try #require(call.json["accessToken"] as? String)
@@ -50,13 +51,13 @@ import Testing
         let call = SimulatedCall("POST", "/v1/me/identities", body, token: ana.token, to: world.shards[0])
         try world.run(until: "the identity is claimed") { !claims.isEmpty }
         world.shards[0].die()
-        #expect(call.status == nil)
+        expect(call.status, equals: nil)
         // The wish is open: another account does not get the identity, and then it does.
-        #expect(try accounts.call("POST", "/v1/sessions", body, at: 1).status == 503)
+        try expect(accounts.call("POST", "/v1/sessions", body, at: 1).status, equals: 503)
         try world.run(for: 60_000)
-        #expect(claims.isEmpty && field("identities", of: ana.user) == nil)
-        #expect(field("identityWanted", of: ana.user) == nil && field("identityReleasing", of: ana.user) == nil)
-        #expect(try accounts.call("POST", "/v1/sessions", body, at: 1).status == 201)
+        expect(claims.isEmpty && field("identities", of: ana.user) == nil)
+        expect(field("identityWanted", of: ana.user) == nil && field("identityReleasing", of: ana.user) == nil)
+        try expect(accounts.call("POST", "/v1/sessions", body, at: 1).status, equals: 201)
     }
 
     @Test func `a void claim does not block its identity`() throws {
@@ -68,8 +69,8 @@ import Testing
         // As a late executor writes it: the account has the identity under another number.
         _ = world.redis.command(["HSET", keys.identities(with: claim.key), claim.key, "\(ana.user.string) 1"])
         let again = try signUp(body)
-        #expect(again.user != ana.user)
-        #expect(try accounts.call("POST", "/v1/sessions", body).json["user"] as? String == again.user.string)
+        expect(again.user != ana.user)
+        try expect(accounts.call("POST", "/v1/sessions", body).json["user"] as? String, equals: again.user.string)
     }
 
     @Test func `a late server does not link an identity that another has got`() throws {
@@ -81,20 +82,20 @@ import Testing
         let keys = world.shards[0].logic.partitions.keys(of: ana.user)
         _ = world.redis.command(["HDEL", keys.user(ana.user), "identityWanted"])
         try world.run(until: "the call is answered") { call.status != nil }
-        #expect(call.status == 503 && field("identities", of: ana.user) == nil)
-        #expect(try signUp(body).user != ana.user)
+        expect(call.status == 503 && field("identities", of: ana.user) == nil)
+        try expect(signUp(body).user != ana.user)
     }
 
     @Test func `a deleted account leaves no claim, although its server dies`() throws {
         let ana = try signUp(try provider.body("1", "ana@example.org"))
-        #expect(claims.count == 1 && field("email", of: ana.user) == "ana@example.org")
+        expect(claims.count == 1 && field("email", of: ana.user) == "ana@example.org")
         var body = try provider.body("1")
         body["password"] = nil
         let call = SimulatedCall("DELETE", "/v1/me", body, token: ana.token, to: world.shards[0])
         try world.run(until: "the account is gone") { field("version", of: ana.user) == nil }
         world.shards[0].die()
-        #expect(call.status == nil)
+        expect(call.status, equals: nil)
         try world.run(for: 60_000)
-        #expect(claims.isEmpty && field("identityReleasing", of: ana.user) == nil)
+        expect(claims.isEmpty && field("identityReleasing", of: ana.user) == nil)
     }
 }

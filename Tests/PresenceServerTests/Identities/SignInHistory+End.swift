@@ -87,11 +87,11 @@ extension SignInHistory {
         if let hash = account.password, let email = account.email,
             let password = person.passwords.first(where: { PasswordHash(hash)?.matches($0) == true })
         {
-            try expect(["email": email, "password": password], leadInto: user)
+            try mustLead(["email": email, "password": password], into: user)
         }
         for identity in account.identities {
             guard let body = try token(ofIdentity: identity.digest) else { continue }
-            try expect(body, leadInto: user)
+            try mustLead(body, into: user)
         }
         // The first proof of an address ends all other entries, so it is last.
         guard let email = account.email else { return }
@@ -99,10 +99,10 @@ extension SignInHistory {
         _ = try answer("POST", "/v1/signin/mail", ["email": email])
         try world.run(until: "there is a code for \(email)") { [self] in accounts.mails(to: email).count > mails }
         let mail = accounts.mails(to: email).last { $0.contains("/signin#") } ?? ""
-        try expect(["email": email, "mailCode": Self.link(in: mail)], leadInto: user)
+        try mustLead(["email": email, "mailCode": Self.link(in: mail)], into: user)
     }
 
-    private func expect(_ body: [String: Any], leadInto user: String) throws {
+    private func mustLead(_ body: [String: Any], into user: String) throws {
         let call = try answer("POST", "/v1/sessions", body)
         if call.json["user"] as? String != user {
             fail(

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -27,8 +28,8 @@ import Testing
         try world.run(until: "it is told") { watcher.status(of: "bob") == .busy }
         try world.run(for: 100)
         let came = zip(world.shards.map(\.logic.metrics.eventsIn), before).map { $0 - $1 }
-        #expect(came == [2, 0, 0])
-        #expect(world.shards.map { $0.logic.interests?.count } == [1, 0, 0])
+        expect(came, equals: [2, 0, 0])
+        expect(world.shards.map { $0.logic.interests?.count }, equals: [1, 0, 0])
     }
 
     @Test func `without the setting every shard receives every change, on the partitions' channels`() throws {
@@ -44,11 +45,11 @@ import Testing
         let before = world.shards[0].logic.metrics.eventsIn
         bob.send(.status(.init(status: .busy)))
         try world.run(for: 100)
-        #expect(world.shards[0].logic.metrics.eventsIn == before + 1)
-        #expect(channels.filter { $0.contains("events") }.allSatisfy { $0.hasSuffix("}:events") })
-        #expect(try world.redis.ask(["GET", "presence:format"]).get().string == "2 4")
+        expect(world.shards[0].logic.metrics.eventsIn, equals: before + 1)
+        expect(channels.filter { $0.contains("events") }.allSatisfy { $0.hasSuffix("}:events") })
+        try expect(world.redis.ask(["GET", "presence:format"]).get().string, equals: "2 4")
         let leases = try world.redis.ask(["HVALS", "leases"]).get().array?.compactMap(\.string) ?? []
-        #expect(leases.allSatisfy { !$0.hasSuffix("i") })
+        expect(leases.allSatisfy { !$0.hasSuffix("i") })
     }
 
     @Test func `a channel is left a second after its last watcher, and kept for one who returns earlier`()
@@ -62,14 +63,14 @@ import Testing
             watcher.close(code: 1000)
             try world.run(for: 700)
         }
-        #expect(shard.logic.interests?.asked == 1 && shard.subscription.known.contains(bob))
+        expect(shard.logic.interests?.asked == 1 && shard.subscription.known.contains(bob))
         try world.run(for: 1_600)
-        #expect(shard.logic.interests?.count == 0 && shard.logic.interests?.left == 1)
-        #expect(shard.subscription.known.isEmpty && shard.subscription.followed.isEmpty)
+        expect(shard.logic.interests?.count == 0 && shard.logic.interests?.left == 1)
+        expect(shard.subscription.known.isEmpty && shard.subscription.followed.isEmpty)
         let watcher = try SimulatedClient("ana", in: world).connect(to: shard).watch("bob")
         try SimulatedClient("bob", in: world).connect(to: shard)
         try world.run(until: "bob is online") { watcher.status(of: "bob") == .online }
-        #expect(shard.logic.interests?.asked == 2)
+        expect(shard.logic.interests?.asked, equals: 2)
     }
 
     @Test func `a thousand interests that end together are left in batches`() throws {
@@ -80,9 +81,9 @@ import Testing
         try world.run(for: 100)
         for user in users { interests.release(user) }
         try world.run(for: 1_300)
-        #expect(interests.left % Interests.batch == 0 && interests.left < 1_300)
+        expect(interests.left % Interests.batch == 0 && interests.left < 1_300)
         try world.run(for: 1_000)
-        #expect(interests.left == 1_300 && interests.count == 0)
+        expect(interests.left == 1_300 && interests.count == 0)
     }
 
     @Test func `a change during the first watcher's subscription is not missed`() throws {
@@ -95,7 +96,7 @@ import Testing
             try world.run(for: Milliseconds(seed % 12))
             bob.send(.status(.init(status: .busy)))
             try world.run(for: 100)
-            #expect(watcher.status(of: "bob") == .busy, "seed \(seed)")
+            expect(watcher.status(of: "bob"), equals: .busy, "seed \(seed)")
         }
     }
 
@@ -109,11 +110,11 @@ import Testing
         shard.holdEvents(for: 800)
         watcher.send(.subscribe(.init(users: [UserID("bob")!])))
         try world.run(for: 500)
-        #expect(watcher.presences[UserID("bob")!] == nil)
+        expect(watcher.presences[UserID("bob")!], equals: nil)
         shard.cutSubscription()
         try world.run(for: 1)
         let refusal = watcher.received.contains { if case .error(let e) = $0 { e.code == .unavailable } else { false } }
-        #expect(refusal)
+        expect(refusal)
         try world.run(until: "the shard is live") { shard.logic.link.isLive }
         try watcher.watch("bob")
         try SimulatedClient("bob", in: world).connect(to: shard)
@@ -132,8 +133,8 @@ import Testing
             shard.cut(.lease)
             try world.run(for: 500)
             let (own, other) = interests ? ("on", "off") : ("off", "on")
-            #expect(refusal.hasPrefix("redis.interests is \(own) here, and \(other) at other servers"))
-            #expect(!shard.logic.link.isLive && world.shards[1].logic.link.isLive)
+            expect(refusal.hasPrefix("redis.interests is \(own) here, and \(other) at other servers"))
+            expect(!shard.logic.link.isLive && world.shards[1].logic.link.isLive)
             // When that lease has run out, the server can start.
             try world.run(for: until + 1 - world.redisNow)
             shard.cutAll()
@@ -147,8 +148,8 @@ import Testing
             _ = world.redis.command(["SET", "presence:format", other])
             world.shards[0].cut(.commands)
             try world.run(for: 500)
-            #expect(world.shards[0].logic.link.isLive)
-            #expect(try world.redis.ask(["GET", "presence:format"]).get().string == own)
+            expect(world.shards[0].logic.link.isLive)
+            try expect(world.redis.ask(["GET", "presence:format"]).get().string, equals: own)
         }
     }
 
@@ -176,18 +177,18 @@ import Testing
         again.send(.status(.init(status: .busy)))
         let watcher = try SimulatedClient("cy", in: world).connect(to: world.shards[2]).watch("bob")
         try world.run(for: 100)
-        #expect(try #require(watcher.presences[UserID("bob")!]).version > shown)
+        try expect(#require(watcher.presences[UserID("bob")!]).version > shown)
     }
 
     @Test func `version ceilings run with the clock from the highest known version`() {
         var ceiling = VersionCeiling(partitions: 2)
-        #expect(ceiling.version(0, at: 1_000) == 0)
+        expect(ceiling.version(0, at: 1_000), equals: 0)
         ceiling.learn(50_000, at: 1_000)
         ceiling.learn(40_000, at: 1_100)
-        #expect(ceiling.version(0, at: 1_200) == 50_200)
+        expect(ceiling.version(0, at: 1_200), equals: 50_200)
         ceiling.learn(floor: 90_000, of: 1, at: 1_200)
         ceiling.learn(floor: 10, of: 0, at: 1_200)
-        #expect(ceiling.version(0, at: 1_300) == 50_300 && ceiling.version(1, at: 1_300) == 90_100)
+        expect(ceiling.version(0, at: 1_300) == 50_300 && ceiling.version(1, at: 1_300) == 90_100)
     }
 
     @Test func `the courier receives every offer, also without watchers`() throws {
@@ -199,12 +200,14 @@ import Testing
         }
         // Far sooner than the courier's next scan.
         try world.run(for: 1_000)
-        #expect(webhooks.calls("user.online").count == 5)
+        expect(webhooks.calls("user.online").count, equals: 5)
         let couriers = world.shards.filter { $0.subscription.known.contains { $0.hasSuffix(":offers") } }
-        #expect(couriers.count == 1 && couriers[0].subscription.known.count == world.configuration.partitions)
+        expect(couriers.count == 1 && couriers[0].subscription.known.count == world.configuration.partitions)
         couriers[0].die()
         try world.run(for: 40_000)
-        #expect(world.shards.count { !$0.isDead && $0.subscription.known.count == world.configuration.partitions } == 1)
+        expect(
+            world.shards.count { !$0.isDead && $0.subscription.known.count == world.configuration.partitions },
+            equals: 1)
     }
 
     @Test func `an operator's trace receives all events once each, also unwatched ones, and none after its end`()
@@ -222,12 +225,12 @@ import Testing
         bob.send(.status(.init(status: .busy)))
         cy.send(.updateProfile(.init(displayName: .set("Cy"))))
         try world.run(for: 100)
-        #expect(heard.sorted() == Array("FP".utf8))
+        expect(heard.sorted(), equals: Array("FP".utf8))
         heard = []
         shard.logic.endObserving()
         bob.send(.status(.init(status: .auto)))
         try world.run(for: 100)
-        #expect(heard.isEmpty && !shard.subscription.isOverhearing)
+        expect(heard.isEmpty && !shard.subscription.isOverhearing)
     }
 
     @Test func `ids with a colon reach their own watchers only`() throws {
@@ -237,6 +240,6 @@ import Testing
         try SimulatedClient(odd, in: world).connect(to: world.shards[1])
         try SimulatedClient(plain, in: world).connect(to: world.shards[1])
         try world.run(until: "it is told") { watcher.status(of: odd) == .online }
-        #expect(watcher.status(of: plain) == nil)
+        expect(watcher.status(of: plain), equals: nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -23,31 +24,31 @@ import Testing
 
     @Test func `a user has one picture decoded at a time, and an address four`() throws {
         let begun = try (0..<4).map { try turns.begin(user($0), from: one, at: 0).get() }
-        #expect(decode(0, from: two, used: 1, at: 0) == 1_000)
-        #expect(decode(4, from: one, used: 1, at: 0) == 1_000)
-        #expect(decode(4, from: two, used: 1, at: 0) == nil)
+        expect(decode(0, from: two, used: 1, at: 0), equals: 1_000)
+        expect(decode(4, from: one, used: 1, at: 0), equals: 1_000)
+        expect(decode(4, from: two, used: 1, at: 0), equals: nil)
         // Uncounted addresses are not limited.
-        #expect(decode(5, from: .none, used: 1, at: 0) == nil)
+        expect(decode(5, from: .none, used: 1, at: 0), equals: nil)
         turns.end(begun[0], used: 0, at: 0)
-        #expect(decode(4, from: one, used: 1, at: 0) == nil)
-        #expect(decode(0, from: two, used: 1, at: 0) == nil)
+        expect(decode(4, from: one, used: 1, at: 0), equals: nil)
+        expect(decode(0, from: two, used: 1, at: 0), equals: nil)
     }
 
     @Test func `a user's decoding time is limited to the ms, and an excess is repaid first`() {
-        #expect(decode(0, from: .none, used: 999, at: 0) == nil)
-        #expect(decode(0, from: .none, used: 501, at: 0) == nil)
+        expect(decode(0, from: .none, used: 999, at: 0), equals: nil)
+        expect(decode(0, from: .none, used: 501, at: 0), equals: nil)
         // A user regains 1 ms in 3.6 s: the one requested, and the 500 in excess.
         let whole: Milliseconds = 501 * 3_600
-        #expect(decode(0, from: .none, used: 1, at: 0) == whole)
-        #expect(decode(0, from: .none, used: 1, at: whole - 1) == 1)
-        #expect(decode(0, from: .none, used: 1, at: whole) == nil)
-        #expect(decode(1, from: .none, used: 1, at: 0) == nil)
+        expect(decode(0, from: .none, used: 1, at: 0), equals: whole)
+        expect(decode(0, from: .none, used: 1, at: whole - 1), equals: 1)
+        expect(decode(0, from: .none, used: 1, at: whole), equals: nil)
+        expect(decode(1, from: .none, used: 1, at: 0), equals: nil)
     }
 
     @Test func `an address's decoding time is limited, however many users it has`() {
-        for number in 0..<6 { #expect(decode(number, from: one, used: 500, at: 0) == nil) }
-        #expect(decode(6, from: one, used: 1, at: 0) == 1_200)
-        #expect(decode(6, from: two, used: 1, at: 0) == nil)
-        #expect(decode(7, from: one, used: 1, at: 1_200) == nil)
+        for number in 0..<6 { expect(decode(number, from: one, used: 500, at: 0), equals: nil) }
+        expect(decode(6, from: one, used: 1, at: 0), equals: 1_200)
+        expect(decode(6, from: two, used: 1, at: 0), equals: nil)
+        expect(decode(7, from: one, used: 1, at: 1_200), equals: nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -34,23 +35,23 @@ import Testing
         let signUp = SimulatedCall("POST", "/v1/accounts", ana, from: one, to: world.shards[0])
         for refused in [tryToSignIn(100, from: one), signUp] {
             try world.run(until: "one more is refused") { refused.status == 429 }
-            #expect(refused.json["code"] as? String == "rate_limited" && refused.json["retryAfter"] as? Int == 1_000)
+            expect(refused.json["code"] as? String == "rate_limited" && refused.json["retryAfter"] as? Int == 1_000)
         }
-        #expect(world.shards[0].logic.metrics.limitsMet[.workPerAddress] == 2)
+        expect(world.shards[0].logic.metrics.limitsMet[.workPerAddress], equals: 2)
         let second = share(besides: first)
         let others = (0..<second).map { tryToSignIn(200 + $0, from: another) }
         let refused = tryToSignIn(300, from: another)
         try world.run(until: "one more is refused") { refused.status == 429 }
-        #expect(held.allSatisfy { $0.status == nil } && others.allSatisfy { $0.status == nil })
+        expect(held.allSatisfy { $0.status == nil } && others.allSatisfy { $0.status == nil })
         // A client that hangs up frees its place, and so does a finished job.
         let places = try #require(world.shards[0].workers).places(of: Accounts.passwords)
-        #expect(places.held == first + second)
+        expect(places.held, equals: first + second)
         let gone = try #require(held.last)
         gone.leave()
         try world.run(until: "its place is free") { places.held == first + second - 1 }
         world.shards[0].workers.times = 1...1
         try world.run(until: "all are looked at") { (held.dropLast() + others).allSatisfy { $0.status == 401 } }
-        #expect(places.held == 0)
+        expect(places.held, equals: 0)
         let next = SimulatedCall("POST", "/v1/accounts", ana, from: one, to: world.shards[0])
         try world.run(until: "there is an account") { next.status == 201 }
     }
@@ -64,10 +65,10 @@ import Testing
         let places = try #require(world.shards[0].workers).places(of: Accounts.passwords)
         let ran = world.shards[0].workers.ran
         try world.run(until: "the present one is looked at") { world.shards[0].workers.ran > ran }
-        #expect(places.held == 1)
+        expect(places.held, equals: 1)
         try world.run(until: "the new one is hashed") { world.shards[0].workers.ran > ran + 1 }
-        #expect(places.held == 1)
+        expect(places.held, equals: 1)
         try world.run(until: "it is changed") { change.status == 204 }
-        #expect(places.held == 0)
+        expect(places.held, equals: 0)
     }
 }

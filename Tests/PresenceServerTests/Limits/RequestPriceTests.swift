@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -8,27 +9,27 @@ import Testing
 /// The price of requests by their length, and how many pending bytes one user may have.
 @Suite struct RequestPriceTests {
     @Test func `a request costs its ids or its bytes, whichever is more`() {
-        #expect(RequestPrice.of(bytes: 4_095, or: 1) == 1)
-        #expect(RequestPrice.of(bytes: 4_096, or: 1) == 2)
-        #expect(RequestPrice.of(bytes: 61_500, or: 1) == 16)
-        #expect(RequestPrice.of(bytes: 61_500, or: 101) == 101)
-        #expect(RequestPrice.of(bytes: 61_500, or: 0) == 0)
+        expect(RequestPrice.of(bytes: 4_095, or: 1), equals: 1)
+        expect(RequestPrice.of(bytes: 4_096, or: 1), equals: 2)
+        expect(RequestPrice.of(bytes: 61_500, or: 1), equals: 16)
+        expect(RequestPrice.of(bytes: 61_500, or: 101), equals: 101)
+        expect(RequestPrice.of(bytes: 61_500, or: 0), equals: 0)
     }
 
     @Test func `one user has a quarter of the bytes pending for Redis`() {
         let (ana, bob) = (UserID("ana")!, UserID("bob")!)
         var shares = PendingShares(of: 8 << 20)
         for _ in 0..<2 { shares.add(1 << 20, of: ana) }
-        #expect(!shares.hasRoom(for: 4_096, of: ana))
-        #expect(shares.hasRoom(for: 4_095, of: ana))
-        #expect(shares.hasRoom(for: 4_096, of: bob))
+        expect(!shares.hasRoom(for: 4_096, of: ana))
+        expect(shares.hasRoom(for: 4_095, of: ana))
+        expect(shares.hasRoom(for: 4_096, of: bob))
         shares.add(-(1 << 20), of: ana)
-        #expect(shares.hasRoom(for: 1 << 20, of: ana) && !shares.hasRoom(for: 1 << 20 + 1, of: ana))
+        expect(shares.hasRoom(for: 1 << 20, of: ana) && !shares.hasRoom(for: 1 << 20 + 1, of: ana))
         // The first request is accepted at any length.
         var small = PendingShares(of: 1)
-        #expect(small.hasRoom(for: 1 << 20, of: ana))
+        expect(small.hasRoom(for: 1 << 20, of: ana))
         small.add(1 << 20, of: ana)
-        #expect(!small.hasRoom(for: 4_096, of: ana))
+        expect(!small.hasRoom(for: 4_096, of: ana))
     }
 
     @Test func `long lists of users who left are kept for a while, up to a number of ids`() {
@@ -38,14 +39,14 @@ import Testing
             kept.keep(user(number), listed: listed, at: now)
         }
         func excess() -> [UserID] { kept.excess() }
-        #expect(!keep(0, 99, at: 0) && !keep(0, 100_001, at: 0))
-        for number in 1...5 { #expect(keep(number, 20_000, at: Milliseconds(number))) }
-        #expect(excess() == [])
-        #expect(keep(6, 100, at: 6) && excess() == [user(1)])
+        expect(!keep(0, 99, at: 0) && !keep(0, 100_001, at: 0))
+        for number in 1...5 { expect(keep(number, 20_000, at: Milliseconds(number))) }
+        expect(excess(), equals: [])
+        expect(keep(6, 100, at: 6) && excess() == [user(1)])
         // An entry kept again counts as the newest.
-        #expect(keep(2, 20_000, at: 7) && keep(7, 20_000, at: 8) && excess() == [user(3)])
-        #expect(kept.isOver(user(4), at: KeptPolicies.duration + 4) && !kept.isOver(user(4), at: KeptPolicies.duration))
-        #expect(!kept.isOver(user(3), at: .max))
+        expect(keep(2, 20_000, at: 7) && keep(7, 20_000, at: 8) && excess() == [user(3)])
+        expect(kept.isOver(user(4), at: KeptPolicies.duration + 4) && !kept.isOver(user(4), at: KeptPolicies.duration))
+        expect(!kept.isOver(user(3), at: .max))
     }
 
     private func block(_ count: Int, by ana: SimulatedClient, in world: World) throws {
@@ -65,14 +66,14 @@ import Testing
         try block(900, by: ana, in: world)
         ana.close(code: 1000)
         try world.run(for: 70_000)
-        #expect(world.shards[0].logic.policies.count == 0)
+        expect(world.shards[0].logic.policies.count, equals: 0)
         world.redis.counts = [:]
         for _ in 0..<20 {
             try ana.connect(to: world.shards[0])
             ana.close(code: 1000)
             try world.run(for: 1_000)
         }
-        #expect(readings(world) == 1)
+        expect(readings(world), equals: 1)
         // Another server has changed the lists meanwhile.
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         try ana.connect(to: world.shards[0])
@@ -81,7 +82,7 @@ import Testing
         bob.send(.get(users: [UserID("ana")!]))
         try world.run(for: 1_000)
         guard case .users(_, let users, _)? = bob.received.last else { Issue.record("no answer"); return }
-        #expect(users.first?.presence == .unknown)
+        expect(users.first?.presence, equals: .unknown)
     }
 
     /// Whether the user's bucket has this many tokens left.
@@ -115,10 +116,10 @@ import Testing
     @Test func `watching a user with long lists costs their reading`() throws {
         let (world, _) = try worldOfLists()
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
-        #expect(hasLeft(999, "bob", in: world))
+        expect(hasLeft(999, "bob", in: world))
         try bob.watch("ana")
         // 3,000 ids cost 23 requests.
-        #expect(hasLeft(970, "bob", in: world) && !hasLeft(978, "bob", in: world))
+        expect(hasLeft(970, "bob", in: world) && !hasLeft(978, "bob", in: world))
     }
 
     @Test(arguments: ["bob", "person-7"])
@@ -127,17 +128,17 @@ import Testing
         let bob = try SimulatedClient(viewer, in: world).connect(to: world.shards[0])
         world.redis.counts = [:]
         let before = try shown(to: bob, in: world)
-        #expect(readings(world) == 0 && world.redis.counts["SISMEMBER"] == 2)
-        #expect(hasLeft(990, viewer, in: world))
-        #expect((before == .unknown) == (viewer != "bob"))
+        expect(readings(world) == 0 && world.redis.counts["SISMEMBER"] == 2)
+        expect(hasLeft(990, viewer, in: world))
+        expect(before == .unknown, equals: viewer != "bob")
         // While she is watched, the lists are in memory and decide for all viewers.
         let cy = try SimulatedClient("cy", in: world).connect(to: world.shards[0]).watch("ana")
-        #expect(try shown(to: bob, in: world) == before)
+        try expect(shown(to: bob, in: world), equals: before)
         cy.close(code: 1000)
         // The results of single queries are not kept.
         try ana.connect(to: world.shards[0])
         ana.send(viewer == "bob" ? .block([UserID("bob")!]) : .unblock([UserID("person-7")!]))
         try world.run(for: 2_000)
-        #expect((try shown(to: bob, in: world) == .unknown) == (viewer == "bob"))
+        expect(try shown(to: bob, in: world) == .unknown, equals: viewer == "bob")
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -28,15 +29,15 @@ import Testing
     @Test func `an address gets exactly its share of downloads`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (3, 2) }
         var slots = [try transfers.beginDownload(to: one, at: 0), try transfers.beginDownload(to: one, at: 0)]
-        #expect(limit { try transfers.beginDownload(to: one, at: 0) } == .downloadsPerAddress)
+        expect(limit { try transfers.beginDownload(to: one, at: 0) }, equals: .downloadsPerAddress)
         slots.append(try transfers.beginDownload(to: two, at: 0))
-        #expect(limit { try transfers.beginDownload(to: two, at: 0) } == .downloads)
-        #expect(limit { try transfers.beginDownload(to: .none, at: 0) } == .downloads)
-        #expect(transfers.downloads == 3)
+        expect(limit { try transfers.beginDownload(to: two, at: 0) }, equals: .downloads)
+        expect(limit { try transfers.beginDownload(to: .none, at: 0) }, equals: .downloads)
+        expect(transfers.downloads, equals: 3)
         slots.removeFirst()
-        #expect(transfers.downloads == 2 && limit { try transfers.beginDownload(to: one, at: 0) } == nil)
+        expect(transfers.downloads == 2 && limit { try transfers.beginDownload(to: one, at: 0) } == nil)
         slots = []
-        #expect(transfers.downloads == 0)
+        expect(transfers.downloads, equals: 0)
     }
 
     @Test func `an address gets its share of uploads, and a user one from all addresses`() throws {
@@ -45,17 +46,17 @@ import Testing
             try transfers.beginUpload(by: ana, from: one, at: 0),
             try transfers.beginUpload(by: nil, from: .none, at: 0),
         ]
-        #expect(limit { try transfers.beginUpload(by: ana, from: two, at: 0) } == .userUploads)
-        #expect(limit { try transfers.beginUpload(by: nil, from: one, at: 0) } == .uploadsPerAddress)
+        expect(limit { try transfers.beginUpload(by: ana, from: two, at: 0) }, equals: .userUploads)
+        expect(limit { try transfers.beginUpload(by: nil, from: one, at: 0) }, equals: .uploadsPerAddress)
         let last = try transfers.beginUpload(by: nil, from: .none, at: 0)
-        #expect(limit { try transfers.beginUpload(by: nil, from: two, at: 0) } == .uploads)
+        expect(limit { try transfers.beginUpload(by: nil, from: two, at: 0) }, equals: .uploads)
         withExtendedLifetime((slots, last)) {}
     }
 
     @Test func `without a share an address may use all places`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (3, 0) }
         let slots = try (0..<3).map { _ in try transfers.beginDownload(to: one, at: 0) }
-        #expect(limit { try transfers.beginDownload(to: one, at: 0) } == .downloads)
+        expect(limit { try transfers.beginDownload(to: one, at: 0) }, equals: .downloads)
         withExtendedLifetime(slots) {}
     }
 
@@ -76,27 +77,27 @@ import Testing
         slots[1].move(1_000)
         slots[2].move(32 * 1024 * 5)
         // Young transfers stay.
-        #expect(limit { try begin("new", from: two, at: 4_999) } == .uploads)
-        #expect(limit { try begin("new", from: one, at: 5_000) } == .uploadsPerAddress)
+        expect(limit { try begin("new", from: two, at: 4_999) }, equals: .uploads)
+        expect(limit { try begin("new", from: one, at: 5_000) }, equals: .uploadsPerAddress)
         let third = PeerAddress(host: "192.0.2.3")!.block
         slots.append(try begin("new", from: third, at: 5_000))
-        #expect(ended.withLock { $0 } == ["slowest"] && transfers.uploads == 4)
+        expect(ended.withLock { $0 } == ["slowest"] && transfers.uploads == 4)
         // The displaced user may try again; the place that they give back belongs to another transfer.
         slots.remove(at: 1)
-        #expect(transfers.uploads == 4 && limit { try begin("slowest", from: third, at: 5_000) } == .uploads)
+        expect(transfers.uploads == 4 && limit { try begin("slowest", from: third, at: 5_000) } == .uploads)
         // Two against one is as even as possible, and a fast transfer keeps its place.
-        #expect(limit { try begin("more", from: two, at: 60_000) } == .uploads)
+        expect(limit { try begin("more", from: two, at: 60_000) }, equals: .uploads)
         slots.removeAll()
-        #expect(transfers.uploads == 0 && limit { try begin("slow", from: one, at: 0) } == nil)
-        #expect(transfers.uploads == 0)
+        expect(transfers.uploads == 0 && limit { try begin("slow", from: one, at: 0) } == nil)
+        expect(transfers.uploads, equals: 0)
     }
 
     @Test func `a fast enough transfer keeps its place`() throws {
         let transfers = transfers { ($0.downloads, $0.downloadsPerAddress) = (2, 2) }
         let slots = try (0..<2).map { _ in try transfers.beginDownload(to: one, at: 0) }
         for slot in slots { slot.move(Transfers.fastEnough * 10) }
-        #expect(limit { try transfers.beginDownload(to: two, at: 10_000) } == .downloads)
+        expect(limit { try transfers.beginDownload(to: two, at: 10_000) }, equals: .downloads)
         slots[0].move(-1)
-        #expect(limit { try transfers.beginDownload(to: two, at: 10_000) } == nil)
+        expect(limit { try transfers.beginDownload(to: two, at: 10_000) }, equals: nil)
     }
 }

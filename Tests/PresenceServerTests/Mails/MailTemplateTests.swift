@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Installation
 import PresenceProtocol
@@ -26,17 +27,17 @@ import Testing
 
     @Test(arguments: MailKind.allCases) func `each mail has a built-in text`(kind: MailKind) {
         let (subject, text, html) = kind.builtIn.filled([:])
-        #expect(Mail.isHeader(subject) && text.hasPrefix("Hello,\n") && html == nil)
+        expect(Mail.isHeader(subject) && text.hasPrefix("Hello,\n") && html == nil)
     }
 
     @Test func `the language decides, then its beginning, then English`() throws {
         let files = ["verify-email.de.txt": "de", "verify-email.de-AT.txt": "at", "verify-email.en.txt": "own"]
         let templates = try read(folder(files.mapValues { $0 + link }))
         func subject(_ language: String?) -> String { templates.template(.verifyEmail, for: language).subject }
-        #expect(subject("de-AT") == "atSubject" && subject("DE-at-x-home") == "atSubject")
-        #expect(subject("de") == "deSubject" && subject("de-CH") == "deSubject")
-        #expect(subject(nil) == "ownSubject" && subject("fr") == "ownSubject" && subject("") == "ownSubject")
-        #expect(templates.template(.newDevice, for: "de") == MailKind.newDevice.builtIn)
+        expect(subject("de-AT") == "atSubject" && subject("DE-at-x-home") == "atSubject")
+        expect(subject("de") == "deSubject" && subject("de-CH") == "deSubject")
+        expect(subject(nil) == "ownSubject" && subject("fr") == "ownSubject" && subject("") == "ownSubject")
+        expect(templates.template(.newDevice, for: "de"), equals: MailKind.newDevice.builtIn)
     }
 
     @Test(arguments: [
@@ -57,15 +58,15 @@ import Testing
     {
         let folder = try folder([name: text])
         let error = #expect(throws: InvalidConfiguration.self) { try read(folder) }
-        #expect(error?.key == "mail.templates")
-        #expect(error?.reason.contains("\(folder)/\(name) ") == true && error?.reason.contains(reason) == true)
+        expect(error?.key, equals: "mail.templates")
+        expect(error?.reason.contains("\(folder)/\(name) ") == true && error?.reason.contains(reason) == true)
     }
 
     @Test func `a file that is not UTF-8, and a folder that is not there`() throws {
         let folder = try folder([:])
         try Data([0x53, 0xFF, 0x0A]).write(to: URL(fileURLWithPath: folder + "/new-device.de.txt"))
         let error = #expect(throws: InvalidConfiguration.self) { try read(folder) }
-        #expect(error?.reason.contains("new-device.de.txt is not UTF-8") == true)
+        expect(error?.reason.contains("new-device.de.txt is not UTF-8"), equals: true)
         #expect(throws: InvalidConfiguration.self) { try read(folder + "/none") }
     }
 
@@ -76,10 +77,11 @@ import Testing
         let evil = "<b a=\"1\" b='2'>&\r\nBcc: eve@example.org\u{2028}{{provider}}"
         let (subject, text, html) = template.filled(["displayName": evil, "provider": "A&B"])
         let line = "<b a=\"1\" b='2'>&  Bcc: eve@example.org {{provider}}"
-        #expect(subject == "For \(line)" && text == "A&B, \(line)!\n")
-        #expect(
-            html
-                == "<p title=\"&lt;b a=&quot;1&quot; b=&#39;2&#39;&gt;&amp;  Bcc: eve@example.org {{provider}}\">A&amp;B</p>"
+        expect(subject == "For \(line)" && text == "A&B, \(line)!\n")
+        expect(
+            html,
+            equals:
+                "<p title=\"&lt;b a=&quot;1&quot; b=&#39;2&#39;&gt;&amp;  Bcc: eve@example.org {{provider}}\">A&amp;B</p>"
         )
     }
 
@@ -92,11 +94,12 @@ import Testing
             let message = String(decoding: mail.message(from: "Ann <ann@b.org>", at: 1_763_712_000_000), as: UTF8.self)
             let head = message.components(separatedBy: "\r\n\r\n")[0].components(separatedBy: "\r\n")
             let names = head.filter { !$0.hasPrefix(" ") }.map { $0.prefix { $0 != ":" } }
-            #expect(
-                names == [
+            expect(
+                names,
+                equals: [
                     "From", "To", "Subject", "Date", "Message-ID", "Auto-Submitted", "MIME-Version", "Content-Type",
                 ])
-            #expect(head.allSatisfy { $0.utf8.count <= 320 && Mail.isHeader($0) })
+            expect(head.allSatisfy { $0.utf8.count <= 320 && Mail.isHeader($0) })
         }
     }
 
@@ -105,23 +108,23 @@ import Testing
         for count in [998, 999] {
             mail.text = String(repeating: "x", count: count) + "\n"
             let message = String(decoding: mail.message(from: "Ann <ann@b.org>", at: 1_763_712_000_000), as: UTF8.self)
-            #expect(message.components(separatedBy: "\r\n").allSatisfy { $0.utf8.count <= 998 })
-            #expect(message.contains("Content-Transfer-Encoding: \(count == 998 ? "8bit" : "quoted-printable")\r\n"))
+            expect(message.components(separatedBy: "\r\n").allSatisfy { $0.utf8.count <= 998 })
+            expect(message.contains("Content-Transfer-Encoding: \(count == 998 ? "8bit" : "quoted-printable")\r\n"))
         }
     }
 
     @Test func `a header beyond ASCII is read back`() {
         for text in ["Grüße", "plain", String(repeating: "日本", count: 60), "a =?x"] {
             let header = EncodedWords.header(text)
-            #expect(EncodedWords.decoded(header.replacing("\r\n ", with: " ")) == text)
-            #expect(header.components(separatedBy: "\r\n ").allSatisfy { $0.utf8.count <= 75 })
+            expect(EncodedWords.decoded(header.replacing("\r\n ", with: " ")), equals: text)
+            expect(header.components(separatedBy: "\r\n ").allSatisfy { $0.utf8.count <= 75 })
         }
     }
 
     @Test func `HTML is quoted-printable`() {
-        #expect(QuotedPrintable.encoded("a=b \nü\t") == "a=3Db=20\r\n=C3=BC=09")
+        expect(QuotedPrintable.encoded("a=b \nü\t"), equals: "a=3Db=20\r\n=C3=BC=09")
         let long = QuotedPrintable.encoded(String(repeating: "xü", count: 200))
-        #expect(long.components(separatedBy: "\r\n").allSatisfy { $0.utf8.count <= 76 })
+        expect(long.components(separatedBy: "\r\n").allSatisfy { $0.utf8.count <= 76 })
     }
 
     @Test func `a mail keeps its order, and one without is as before`() throws {
@@ -129,7 +132,7 @@ import Testing
         let mail = Mail(
             id: "1-a", to: EmailAddress("ana@example.org")!, subject: "Subject", text: "one\n\ntwo\n", order)
         let read = try #require(Mail(mail.encoded))
-        #expect(read == mail && read.order == order && read.text == "one\n\ntwo\n")
-        #expect(Mail("1-a\nana@example.org\nSubject\none\n")?.order == nil)
+        expect(read == mail && read.order == order && read.text == "one\n\ntwo\n")
+        expect(Mail("1-a\nana@example.org\nSubject\none\n")?.order, equals: nil)
     }
 }

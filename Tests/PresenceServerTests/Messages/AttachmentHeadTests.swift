@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -15,7 +16,7 @@ import Testing
         ("name=a=b", "a=b"), ("name=%F0%9F%98%80", "😀"),
     ])
     func `a name is percent-encoded UTF-8`(_ query: String, _ name: String?) throws {
-        #expect(try head(query).name == name)
+        try expect(head(query).name, equals: name)
     }
 
     @Test(arguments: [
@@ -26,12 +27,12 @@ import Testing
     ])
     func `a malformed name is rejected`(_ query: String) {
         let failure = #expect(throws: DecodingFailure.self) { try head(query) }
-        #expect(failure?.field == "name" && failure?.code == .validationFailed)
+        expect(failure?.field == "name" && failure?.code == .validationFailed)
     }
 
     @Test func `a name has at most 255 bytes`() throws {
-        #expect(try head("name=" + String(repeating: "a", count: 255)).name?.utf8.count == 255)
-        #expect(try head("name=" + String(repeating: "%61", count: 255)).name?.utf8.count == 255)
+        try expect(head("name=" + String(repeating: "a", count: 255)).name?.utf8.count, equals: 255)
+        try expect(head("name=" + String(repeating: "%61", count: 255)).name?.utf8.count, equals: 255)
         #expect(throws: DecodingFailure.self) { try head("name=" + String(repeating: "a", count: 256)) }
         #expect(throws: DecodingFailure.self) { try head("name=" + String(repeating: "%C3%A9", count: 128)) }
     }
@@ -44,10 +45,10 @@ import Testing
             ("application/pdf", .file, "application/pdf"),
             ("application/xhtml+xml", .file, nil), ("", .file, nil), ("nonsense", .file, nil),
         ] {
-            #expect(try head("", type).kind == kind, "\(type)")
-            #expect(try head("", type).type == served, "\(type)")
+            try expect(head("", type).kind, equals: kind, "\(type)")
+            try expect(head("", type).type, equals: served, "\(type)")
         }
-        #expect(try head().kind == .file && head().type == nil)
+        try expect(head().kind == .file && head().type == nil)
     }
 
     @Test func `a name is sent in ASCII and in full`() {
@@ -58,7 +59,7 @@ import Testing
             ("été", #"attachment; filename="_t_"; filename*=UTF-8''%C3%A9t%C3%A9"#),
             ("it's (1)*", #"attachment; filename="it's (1)*"; filename*=UTF-8''it%27s%20%281%29%2A"#),
         ] as [(String?, String)] {
-            #expect(AttachmentDisposition.text(name) == text)
+            expect(AttachmentDisposition.text(name), equals: text)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -64,7 +65,7 @@ import Testing
                 ]
             ).get()
             let word = answer.array?.first?.string
-            #expect(word == (["ana", "bob"].contains(user) ? "OK" : "FORBIDDEN"))
+            expect(word, equals: ["ana", "bob"].contains(user) ? "OK" : "FORBIDDEN")
             return name
         }
 
@@ -106,13 +107,13 @@ import Testing
         let (unused, used) = (try room.upload(), try room.upload())
         try room.send("m1", used)
         try room.world.run(for: 3_590_000)
-        #expect(room.isThere(unused) && room.isThere(used))
+        expect(room.isThere(unused) && room.isThere(used))
         try room.world.run(for: 80_000)
-        #expect(!room.isThere(unused))
-        #expect(try room.isForgotten(unused))
+        expect(!room.isThere(unused))
+        try expect(room.isForgotten(unused))
         // Three times as long as an unused one.
         try room.world.run(for: 2 * 3_600_000)
-        #expect(room.isThere(used))
+        expect(room.isThere(used))
     }
 
     @Test func `an upload is removed at once with the last message of its uploader that mentions it`() throws {
@@ -125,10 +126,10 @@ import Testing
         try room.send("m2", name, name)
         try room.delete("m1")
         try room.delete("m1")
-        #expect(room.isThere(name))
+        expect(room.isThere(name))
         try room.delete("m2")
-        #expect(!room.isThere(name))
-        #expect(try room.isForgotten(name))
+        expect(!room.isThere(name))
+        try expect(room.isForgotten(name))
     }
 
     @Test func `messages above the limit take their uploads with them`() throws {
@@ -136,11 +137,11 @@ import Testing
         let (first, second) = (try room.upload(), try room.upload())
         try room.send("m1", first)
         try room.send("m2", second)
-        #expect(room.isThere(first))
+        expect(room.isThere(first))
         try room.send("m3")
         try room.world.run(for: 70_000)
-        #expect(!room.isThere(first) && room.isThere(second))
-        #expect(try room.isForgotten(first))
+        expect(!room.isThere(first) && room.isThere(second))
+        try expect(room.isForgotten(first))
     }
 
     @Test func `expired messages take their uploads with them`() throws {
@@ -148,9 +149,9 @@ import Testing
         let name = try room.upload()
         try room.send("m1", name)
         try room.world.run(for: 7_190_000)
-        #expect(room.isThere(name))
+        expect(room.isThere(name))
         try room.world.run(for: 200_000)
-        #expect(!room.isThere(name))
+        expect(!room.isThere(name))
     }
 
     @Test func `a conversation that ends takes all uploads with it`() throws {
@@ -160,22 +161,22 @@ import Testing
         room.bob.sendText(#"{"type":"changeMembers","id":7,"conversation":"\#(room.id)","remove":["bob"]}"#)
         room.ana.sendText(#"{"type":"changeMembers","id":8,"conversation":"\#(room.id)","remove":["ana"]}"#)
         try room.world.run(for: 70_000)
-        #expect(!room.isThere(used) && !room.isThere(unused))
-        #expect(try room.isForgotten(used) && room.isForgotten(unused))
+        expect(!room.isThere(used) && !room.isThere(unused))
+        try expect(room.isForgotten(used) && room.isForgotten(unused))
     }
 
     @Test func `a user who is not a member cannot upload, and the sweep removes the file`() throws {
         let room = try Room { $0[Attachments.sweepTime] = 60_000 }
         let kept = try room.upload()
         let (old, young) = (try room.upload(by: "cy"), try room.upload(by: "cy"))
-        #expect(try room.world.redis.command(["HLEN", room.keys.attachments(room.id)]).get().int == 1)
+        try expect(room.world.redis.command(["HLEN", room.keys.attachments(room.id)]).get().int, equals: 1)
         for name in [kept, old] {
             let file = FileFolder(path: room.folder + "/attachments").path(of: StoredFile(name, .bytes))
             try FileManager.default.setAttributes(
                 [.modificationDate: Date(timeIntervalSinceNow: -3_600)], ofItemAtPath: file)
         }
         try room.world.run(for: 180_000)
-        #expect(room.isThere(kept) && !room.isThere(old) && room.isThere(young))
+        expect(room.isThere(kept) && !room.isThere(old) && room.isThere(young))
     }
 
     @Test func `a server that dies before it removed the file leaves it to the next one`() throws {
@@ -191,8 +192,8 @@ import Testing
             room.world.replaceShard(at: place)
         }
         try room.world.run(for: 120_000)
-        #expect(!room.isThere(name))
-        #expect(try room.isForgotten(name))
+        expect(!room.isThere(name))
+        try expect(room.isForgotten(name))
     }
 
     @Test func `a failed removal is repeated`() throws {
@@ -204,9 +205,9 @@ import Testing
         try FileManager.default.removeItem(atPath: file)
         try FileManager.default.createDirectory(atPath: file, withIntermediateDirectories: false)
         try room.delete("m1")
-        #expect(try !room.isForgotten(name))
+        try expect(!room.isForgotten(name))
         try FileManager.default.removeItem(atPath: file)
         try room.world.run(for: 180_000)
-        #expect(try room.isForgotten(name))
+        try expect(room.isForgotten(name))
     }
 }

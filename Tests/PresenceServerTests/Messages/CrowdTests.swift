@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -35,15 +36,15 @@ import Testing
         }
         try world.run(for: 10_000)
         let events = parsed(cy, since: before)
-        #expect(told ~= events.count)
+        expect(told ~= events.count)
         // Messages arrive one by one, and in the end the list is up to date.
-        #expect(cy.texts[before...].count { $0.hasPrefix(#"{"type":"message","#) } == 40)
-        #expect(events.last?["last"] as? Int == 40 && events.last?["unread"] as? Int == 40)
+        expect(cy.texts[before...].count { $0.hasPrefix(#"{"type":"message","#) }, equals: 40)
+        expect(events.last?["last"] as? Int == 40 && events.last?["unread"] as? Int == 40)
         // After a pause the first change is delivered at once.
         let quiet = cy.texts.count
         ana.sendText(#"{"type":"send","id":90,"conversation":"\#(id)","message":{"id":"last","text":"x"}}"#)
         try world.run(for: 100)
-        #expect(parsed(cy, since: quiet).count == 1)
+        expect(parsed(cy, since: quiet).count, equals: 1)
     }
 
     @Test func `a long newest message is not repeated with every change`() throws {
@@ -66,8 +67,8 @@ import Testing
         try world.run(for: 1_000)
         let events = parsed(cy, since: before)
         // Events for one and a half seconds, at 64 KB a second.
-        #expect((2...8) ~= events.count)
-        #expect(events.last?["name"] as? String == "n39")
+        expect((2...8) ~= events.count)
+        expect(events.last?["name"] as? String, equals: "n39")
     }
 
     @Test(arguments: [(10, 0, 0), (300, 29, 5)])
@@ -93,7 +94,7 @@ import Testing
             let left = (900...1_000).last {
                 logic.userRates.wait(for: $0, by: UserID(user)!, at: logic.clock.now) == nil
             }
-            #expect((1_000 - 1 - cost...1_000 - cost) ~= (left ?? 0), "\(user)")
+            expect((1_000 - 1 - cost...1_000 - cost) ~= (left ?? 0), "\(user)")
         }
     }
 }

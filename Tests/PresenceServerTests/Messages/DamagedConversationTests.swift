@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Redis
@@ -24,16 +25,16 @@ import Testing
         try world.damage(conversation: ids[place])
         let deleted = try accounts.call(
             "DELETE", "/v1/me", ["password": AccountWorld.password], token: made["accessToken"] as? String)
-        #expect(deleted.status == 204)
+        expect(deleted.status, equals: 204)
         try world.wait(until: "bob is in none of the others", within: 1_000) {
             try Array(world.inbox(of: bob).keys) == [ids[place].string]
         }
-        #expect(ids.allSatisfy { world.member(bob, of: $0).isEmpty })
-        #expect(try world.unfinished() == ["departing \(bob)"])
-        #expect(world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
+        expect(ids.allSatisfy { world.member(bob, of: $0).isEmpty })
+        try expect(world.unfinished(), equals: ["departing \(bob)"])
+        expect(world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
         try world.remove(conversation: ids[place])
         try world.wait(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
-        #expect(try world.inbox(of: bob).isEmpty)
+        try expect(world.inbox(of: bob).isEmpty)
     }
 
     @Test(arguments: [0, 4])
@@ -46,12 +47,12 @@ import Testing
             let audience = isShown ? "everyone" : "nobody"
             ana.sendText(#"{"type":"setVisibility","id":\#(id),"visibility":{"receipts":"\#(audience)"}}"#)
             try world.run(for: 500)
-            #expect(ana.texts.last { $0.contains(#""id":\#(id)"#) }?.contains(#""type":"ok""#) == true)
+            expect(ana.texts.last { $0.contains(#""id":\#(id)"#) }?.contains(#""type":"ok""#), equals: true)
             for talk in ids where talk != ids[place] {
-                #expect(world.member("ana", of: talk).dropLast().last == (isShown ? "e" : "n"))
+                expect(world.member("ana", of: talk).dropLast().last, equals: isShown ? "e" : "n")
             }
         }
-        #expect(try world.unfinished() == ["receipts ana"])
+        try expect(world.unfinished(), equals: ["receipts ana"])
         try world.remove(conversation: ids[place])
         try world.wait(until: "it is over", within: Self.pause + 200) { try world.unfinished().isEmpty }
     }
@@ -77,13 +78,13 @@ import Testing
         try world.damage(conversation: ids[0])
         try world.remove(conversation: ids[1])
         let told = try list(90)
-        #expect(told[ids[0].string] == nil, "\(told)")
-        #expect(told[ids[1].string]?["removed"] as? Bool == true)
-        #expect(told[ids[2].string] != nil && told[ids[2].string]?["removed"] == nil)
+        expect(told[ids[0].string] == nil, "\(told)")
+        expect(told[ids[1].string]?["removed"] as? Bool, equals: true)
+        expect(told[ids[2].string] != nil && told[ids[2].string]?["removed"] == nil)
         // The inbox alone shows that the user left it.
         let keys = world.shards[0].logic.partitions.keys(of: UserID("ana")!)
         _ = try world.redis.ask(["HSET", keys.inbox(UserID("ana")!), ids[0].string, "out 5"]).get()
-        #expect(try list(91)[ids[0].string]?["removed"] as? Bool == true)
+        try expect(list(91)[ids[0].string]?["removed"] as? Bool, equals: true)
     }
 
     @Test func `a member whose record in the conversation is unreadable stops no change elsewhere`() throws {
@@ -94,8 +95,8 @@ import Testing
         _ = try world.redis.ask(["HSET", key, "m:ana", "x"]).get()
         ana.sendText(#"{"type":"setVisibility","id":50,"visibility":{"receipts":"nobody"}}"#)
         try world.run(for: 500)
-        #expect(ana.texts.last { $0.contains(#""id":50"#) }?.contains(#""type":"ok""#) == true)
-        #expect(ids.dropFirst().allSatisfy { world.member("ana", of: $0).dropLast().last == "n" })
+        expect(ana.texts.last { $0.contains(#""id":50"#) }?.contains(#""type":"ok""#), equals: true)
+        expect(ids.dropFirst().allSatisfy { world.member("ana", of: $0).dropLast().last == "n" })
     }
 
     @Test func `a new member is notified even if many others' inboxes are damaged`() throws {
@@ -108,8 +109,8 @@ import Testing
         try world.wait(until: "zoe has heard", within: 2_000) {
             try world.inbox(of: "zoe")["large"] != nil
         }
-        #expect(call.status == 200)
-        #expect(try world.unfinished() == ["joining large"])
+        expect(call.status, equals: 200)
+        try expect(world.unfinished(), equals: ["joining large"])
     }
 
     @Test func `changes that cannot be finished are not retried more often when there are many`() throws {
@@ -125,8 +126,8 @@ import Testing
         world.redis.counts = [:]
         try world.run(for: 20 * Self.pause)
         // Each of them is retried, some ten at a time; but sweeps do not run earlier because there are more.
-        #expect((18...20).contains(world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions))
-        #expect(world.redis.counts["depart", default: 0] > 600)
-        #expect(try world.unfinished().count == 60)
+        expect((18...20).contains(world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions))
+        expect(world.redis.counts["depart", default: 0] > 600)
+        try expect(world.unfinished().count, equals: 60)
     }
 }

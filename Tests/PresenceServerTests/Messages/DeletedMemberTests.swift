@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -27,7 +28,7 @@ import Testing
     private func deleteBob() throws {
         let deleted = try accounts.call(
             "DELETE", "/v1/me", ["password": AccountWorld.password], token: bobsToken, at: 1)
-        #expect(deleted.status == 204)
+        expect(deleted.status, equals: 204)
     }
 
     /// Deletes bob between the first run of a script and its answer.
@@ -64,9 +65,9 @@ import Testing
 
     private func expectBobGone() throws {
         let keys = world.shards[0].logic.partitions.keys(of: bob)
-        #expect(try world.redis.command(["EXISTS", keys.inbox(bob)]).get().int == 0)
-        #expect(try world.redis.command(["HEXISTS", keys.account(bob), "email"]).get().int == 0)
-        #expect(try world.redis.command(["KEYS", "*:unfinished"]).get().array?.isEmpty == true)
+        try expect(world.redis.command(["EXISTS", keys.inbox(bob)]).get().int, equals: 0)
+        try expect(world.redis.command(["HEXISTS", keys.account(bob), "email"]).get().int, equals: 0)
+        try expect(world.redis.command(["KEYS", "*:unfinished"]).get().array?.isEmpty, equals: true)
     }
 
     @Test(arguments: [Script.create, .joining, .enroll, .settle])
@@ -74,11 +75,11 @@ import Testing
         deleteBob(after: script)
         let id = try create(#""participants":["\#(bob)","cy"],"name":"Trip""#)
         try world.run(for: 25_000)
-        #expect(try members(of: id) == ["m:ana", "m:cy"])
+        try expect(members(of: id), equals: ["m:ana", "m:cy"])
         try expectBobGone()
         ana.sendText(#"{"type":"getConversation","id":8,"conversation":"\#(id)"}"#)
         try world.run(for: 100)
-        #expect(ana.texts.last?.contains(#""participants":["ana","cy"]"#) == true)
+        expect(ana.texts.last?.contains(#""participants":["ana","cy"]"#), equals: true)
     }
 
     @Test(arguments: [Script.reserve, .direct, .joining, .enroll, .settle])
@@ -86,7 +87,7 @@ import Testing
         deleteBob(after: script)
         let id = try create(#""participants":["\#(bob)"]"#)
         try world.run(for: 25_000)
-        #expect(try members(of: id) == ["m:ana"])
+        try expect(members(of: id), equals: ["m:ana"])
         try expectBobGone()
     }
 
@@ -97,7 +98,7 @@ import Testing
         deleteBob(after: script)
         ana.sendText(#"{"type":"changeMembers","id":8,"conversation":"\#(id)","add":["\#(bob)"]}"#)
         try world.run(for: 25_000)
-        #expect(try members(of: id) == ["m:ana", "m:cy"])
+        try expect(members(of: id), equals: ["m:ana", "m:cy"])
         try expectBobGone()
     }
 
@@ -107,7 +108,7 @@ import Testing
         try world.run(for: 1_000)
         try deleteBob()
         try world.run(for: 1_000)
-        #expect(try members(of: id) == ["m:ana", "m:cy"])
+        try expect(members(of: id), equals: ["m:ana", "m:cy"])
         let keys = world.shards[0].logic.partitions.keys(of: bob)
         let late = world.redis.run(
             .enroll,
@@ -119,7 +120,7 @@ import Testing
                 String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(bob)",
                 id.string, "in", "9999999999999", "2000",
             ])
-        #expect(try late.get().array?.compactMap(\.string) == ["OK", "-"])
+        try expect(late.get().array?.compactMap(\.string), equals: ["OK", "-"])
         try expectBobGone()
     }
 
@@ -134,12 +135,12 @@ import Testing
         ana.sendText(#"{"type":"createConversation","id":12,"participants":["\#(bob)","cy"],"name":"Again"}"#)
         try world.run(for: 1_000)
         let refused = ana.texts.filter { $0.contains(#""code":"forbidden""#) }
-        #expect(refused.count == 3)
+        expect(refused.count, equals: 3)
         let set = try accounts.call(
             "PUT", "/v1/conversations/\(id)/participants", ["participants": ["ana", bob.string]], token: "!backend")
-        #expect(set.status == 200)
+        expect(set.status, equals: 200)
         try world.run(for: 1_000)
-        #expect(try members(of: id) == ["m:ana"])
+        try expect(members(of: id), equals: ["m:ana"])
         try expectBobGone()
     }
     @Test func `a repeated creation is answered even if a member has been deleted since`() throws {
@@ -150,7 +151,7 @@ import Testing
         ana.sendText(#"{"type":"createConversation","id":20,\#(creation)}"#)
         try world.run(for: 1_000)
         let answer = try #require(ana.texts.last { $0.contains(#""id":20"#) })
-        #expect(answer.contains(#""type":"conversationCreated""#) && answer.contains(id.string))
+        expect(answer.contains(#""type":"conversationCreated""#) && answer.contains(id.string))
     }
 
     @Test func `a backend's list sent again changes nothing`() throws {
@@ -160,11 +161,11 @@ import Testing
             let set = try accounts.call(
                 "PUT", "/v1/conversations/\(id)/participants", ["participants": ["ana", "cy", bob.string]],
                 token: "!backend")
-            #expect(set.status == 200)
+            expect(set.status, equals: 200)
             try world.run(for: 1_000)
             let key = world.shards[0].logic.partitions.keys(of: id).conversation(id)
             return try world.redis.command(["HGET", key, "version"]).get().string
         }
-        #expect(versions[0] == versions[1] && versions[0] != nil)
+        expect(versions[0] == versions[1] && versions[0] != nil)
     }
 }

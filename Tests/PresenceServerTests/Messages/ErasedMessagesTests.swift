@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -62,19 +63,19 @@ import Testing
 
     private func delete(_ messages: String, at shard: Int) throws {
         let body = ["password": AccountWorld.password, "messages": messages]
-        #expect(try accounts.call("DELETE", "/v1/me", body, token: bobsToken, at: shard).status == 204)
+        try expect(accounts.call("DELETE", "/v1/me", body, token: bobsToken, at: shard).status, equals: 204)
     }
 
     private func expectErased(_ ids: [ConversationID]) throws {
         for id in ids {
             let log = try log(of: id)
-            #expect(log.count == Self.count + 1)
-            #expect(log.filter { $0.contains("of bob") } == [])
-            #expect(log.count { $0.contains("of ana") } == 1)
+            expect(log.count, equals: Self.count + 1)
+            expect(log.filter { $0.contains("of bob") }, equals: [])
+            expect(log.count { $0.contains("of ana") }, equals: 1)
         }
-        #expect(try world.redis.command(["KEYS", "*:unfinished"]).get().array?.isEmpty == true)
+        try expect(world.redis.command(["KEYS", "*:unfinished"]).get().array?.isEmpty, equals: true)
         let keys = world.shards[0].logic.partitions.keys(of: bobsID)
-        #expect(try world.redis.command(["EXISTS", keys.inbox(bobsID)]).get().int == 0)
+        try expect(world.redis.command(["EXISTS", keys.inbox(bobsID)]).get().int, equals: 0)
     }
 
     @Test func `messages are erased where the user is a member, and where they have left`() throws {
@@ -85,14 +86,14 @@ import Testing
         try world.run(for: 25_000)
         try expectErased(ids)
         // A member who watches receives each deletion.
-        #expect(ana.texts.count { $0.contains(#""deletedBy":"\#(bobsID)""#) } >= Self.count)
+        expect(ana.texts.count { $0.contains(#""deletedBy":"\#(bobsID)""#) } >= Self.count)
     }
 
     @Test func `messages stay with keep`() throws {
         let id = try group()
         try delete("keep", at: 1)
         try world.run(for: 25_000)
-        #expect(try log(of: id).count { $0.contains("of bob") } == Self.count)
+        try expect(log(of: id).count { $0.contains("of bob") }, equals: Self.count)
     }
 
     @Test(arguments: [Script.deleteAccount, .departing, .depart, .eraseMessages])

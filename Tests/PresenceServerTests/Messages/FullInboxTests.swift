@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Redis
@@ -71,19 +72,19 @@ import Testing
     @Test func `a user at the limit is added to no more conversations, until there is room`() throws {
         let first = try made(create(#""participants":["bob","dan"],"name":"A""#, by: ana, 101))
         let direct = try made(create(#""participants":["bob"]"#, by: eve, 101))
-        #expect(try create(#""participants":["bob"],"name":"B""#, by: ana, 102) == .refused(.tooMany))
-        #expect(try create(#""participants":["bob"]"#, by: ana, 103) == .refused(.tooMany))
+        try expect(create(#""participants":["bob"],"name":"B""#, by: ana, 102), equals: .refused(.tooMany))
+        try expect(create(#""participants":["bob"]"#, by: ana, 103), equals: .refused(.tooMany))
         // An existing direct conversation is found.
-        #expect(try create(#""participants":["bob"]"#, by: eve, 102) == .made(direct))
+        try expect(create(#""participants":["bob"]"#, by: eve, 102), equals: .made(direct))
         let other = try made(create(#""participants":["cy"],"name":"C""#, by: eve, 103))
         eve.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(other)","add":["bob"]}"#)
-        #expect(try answer(to: 104, of: eve) == .refused(.tooMany))
-        #expect(try members(of: other) == ["eve", "cy"])
+        try expect(answer(to: 104, of: eve), equals: .refused(.tooMany))
+        try expect(members(of: other), equals: ["eve", "cy"])
         ana.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(first)","remove":["bob"]}"#)
-        #expect(try answer(to: 104, of: ana) == .ok)
+        try expect(answer(to: 104, of: ana), equals: .ok)
         eve.sendText(#"{"type":"changeMembers","id":105,"conversation":"\#(other)","add":["bob"]}"#)
-        #expect(try answer(to: 105, of: eve) == .ok)
-        #expect(try Set(inbox(of: "bob")) == [direct.string, other.string])
+        try expect(answer(to: 105, of: eve), equals: .ok)
+        try expect(Set(inbox(of: "bob")), equals: [direct.string, other.string])
     }
 
     @Test func `of many concurrent additions of a user, as many succeed as the limit allows`() throws {
@@ -97,10 +98,10 @@ import Testing
         try world.run(for: 30_000)
         for user in ["ana", "bob", "eve"] {
             let held = try inbox(of: user)
-            #expect(held.count <= 2)
-            for id in held { #expect(try members(of: ConversationID(id)!).contains(user)) }
+            expect(held.count <= 2)
+            for id in held { try expect(members(of: ConversationID(id)!).contains(user)) }
         }
-        #expect(try inbox(of: "bob").count == 2)
+        try expect(inbox(of: "bob").count, equals: 2)
         // And no user is in a conversation that is missing in their list.
         for partition in 0..<4 {
             let keys = world.shards[0].logic.partitions.keys(partition)
@@ -108,9 +109,9 @@ import Testing
                 ?? []
             {
                 let id = ConversationID(String(key.dropFirst(keys.conversations.count)))!
-                for user in try members(of: id) { #expect(try inbox(of: user).contains(id.string)) }
+                for user in try members(of: id) { try expect(inbox(of: user).contains(id.string)) }
             }
-            #expect(try world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+            try expect(world.redis.command(["SCARD", keys.unfinished]).get().int, equals: 0)
         }
     }
 
@@ -132,7 +133,7 @@ import Testing
         let logic = world.shards[0].logic!
         let (keys, bobs) = (logic.partitions.keys(of: third), logic.partitions.keys(of: bob))
         let all = keys.whole(third).map(\.value)
-        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+", "bob"]) == ["OK", "2"])
+        expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+", "bob"]), equals: ["OK", "2"])
         let waiting = run(.joining, of: third, in: keys, [keys.unfinished, keys.conversation(third)], [])
         let version = try #require(waiting.last)
         func enroll(_ state: String, _ version: String) -> String? {
@@ -142,18 +143,18 @@ import Testing
                 [third.string, state, version, "2"]
             ).dropFirst().first
         }
-        #expect(enroll("in", version) == "+")
-        #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, "+", ""]) == ["OK"])
-        #expect(try members(of: third) == ["eve", "cy"])
+        expect(enroll("in", version), equals: "+")
+        expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, "+", ""]), equals: ["OK"])
+        try expect(members(of: third), equals: ["eve", "cy"])
         // There is room now, and the late step takes it.
         ana.sendText(#"{"type":"changeMembers","id":103,"conversation":"\#(first)","remove":["bob"]}"#)
-        #expect(try answer(to: 103, of: ana) == .ok)
+        try expect(answer(to: 103, of: ana), equals: .ok)
         _ = enroll("in", version)
         _ = run(.settle, of: third, in: keys, all, [third.string, "bob", version, "", ""])
         // The sweep updates the inbox: bob is not a member.
         try world.run(for: 30_000)
-        #expect(try inbox(of: "bob").count == 1)
-        #expect(try world.redis.command(["SCARD", keys.unfinished]).get().int == 0)
+        try expect(inbox(of: "bob").count, equals: 1)
+        try expect(world.redis.command(["SCARD", keys.unfinished]).get().int, equals: 0)
     }
 
     @Test func `a step that runs twice sends one event`() throws {
@@ -163,16 +164,16 @@ import Testing
         try world.run(until: "bob has the list") { client.texts.contains { $0.contains(#""type":"subscribed""#) } }
         let keys = world.shards[0].logic.partitions.keys(of: third)
         let all = keys.whole(third).map(\.value)
-        #expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+", "bob"]) == ["OK", "2"])
+        expect(run(.members, of: third, in: keys, all, [third.string, "eve", "10", "+", "bob"]), equals: ["OK", "2"])
         let waiting = run(.joining, of: third, in: keys, [keys.unfinished, keys.conversation(third)], [])
         let version = try #require(waiting.last)
         for _ in 0..<2 {
-            #expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, "", ""]) == ["OK"])
+            expect(run(.settle, of: third, in: keys, all, [third.string, "bob", version, "", ""]), equals: ["OK"])
         }
         func heard() -> Int { client.texts.count { $0.hasPrefix(#"{"type":"conversation","#) } }
         try world.run(until: "bob hears of it") { heard() > 0 }
         try world.run(for: 30_000)
-        #expect(heard() == 1)
+        expect(heard(), equals: 1)
     }
 
     // MARK: Groups of strangers
@@ -191,26 +192,26 @@ import Testing
         let first = try room.made(room.group("1", with: "bob", "cy", by: room.eve, 101))
         for id in 102...103 { _ = try room.made(room.group("\(id)", with: "bob", by: mal, Int64(id))) }
         // They can use half of the room and no more, by any request.
-        #expect(try room.group("4", with: "bob", by: room.eve, 104) == .refused(.tooMany))
+        try expect(room.group("4", with: "bob", by: room.eve, 104), equals: .refused(.tooMany))
         let other = try room.made(room.group("5", with: "cy", by: mal, 105))
         mal.sendText(#"{"type":"changeMembers","id":106,"conversation":"\#(other)","add":["bob"]}"#)
-        #expect(try room.answer(to: 106, of: mal) == .refused(.tooMany))
+        try expect(room.answer(to: 106, of: mal), equals: .refused(.tooMany))
         // Also after they have left the group to him.
         room.eve.sendText(#"{"type":"changeMembers","id":107,"conversation":"\#(first)","remove":["eve","cy"]}"#)
-        #expect(try room.answer(to: 107, of: room.eve) == .ok)
-        #expect(try room.members(of: first) == ["bob"])
-        #expect(try room.group("8", with: "bob", by: room.eve, 108) == .refused(.tooMany))
+        try expect(room.answer(to: 107, of: room.eve), equals: .ok)
+        try expect(room.members(of: first), equals: ["bob"])
+        try expect(room.group("8", with: "bob", by: room.eve, 108), equals: .refused(.tooMany))
         let direct = try room.made(room.create(#""participants":["bob"]"#, by: room.ana, 101))
         let own = try room.made(room.group("Own", with: "cy", by: client, 101))
         let called = try room.made(room.create(#""participants":["cy"]"#, by: client, 102))
-        #expect(try Set(room.inbox(of: "bob")).isSuperset(of: [direct.string, own.string, called.string]))
+        try expect(Set(room.inbox(of: "bob")).isSuperset(of: [direct.string, own.string, called.string]))
         // The total is limited, too.
-        #expect(try room.inbox(of: "bob").count == 6)
-        #expect(try room.create(#""participants":["bob"]"#, by: room.eve, 109) == .refused(.tooMany))
-        #expect(try room.group("More", with: "cy", by: client, 103) == .refused(.tooMany))
+        try expect(room.inbox(of: "bob").count, equals: 6)
+        try expect(room.create(#""participants":["bob"]"#, by: room.eve, 109), equals: .refused(.tooMany))
+        try expect(room.group("More", with: "cy", by: client, 103), equals: .refused(.tooMany))
         // Leaving one of the strangers' groups makes room, also for another one of theirs.
         client.sendText(#"{"type":"changeMembers","id":104,"conversation":"\#(first)","remove":["bob"]}"#)
-        #expect(try room.answer(to: 104, of: client) == .ok)
+        try expect(room.answer(to: 104, of: client), equals: .ok)
         _ = try room.made(room.group("10", with: "bob", by: room.eve, 110))
     }
 
@@ -232,9 +233,9 @@ import Testing
         let own = try room.made(room.answer(to: 201, of: client))
         try world.run(for: 30_000)
         let held = try room.inbox(of: "bob")
-        #expect(held.count == 5 && Set(held).isSuperset(of: [direct.string, own.string]))
-        for id in held { #expect(try room.members(of: ConversationID(id)!).contains("bob")) }
-        #expect(try world.unfinished() == [])
+        expect(held.count == 5 && Set(held).isSuperset(of: [direct.string, own.string]))
+        for id in held { try expect(room.members(of: ConversationID(id)!).contains("bob")) }
+        try expect(world.unfinished(), equals: [])
     }
 
     @Test func `a backend's groups do not count as strangers' groups`() throws {
@@ -247,9 +248,9 @@ import Testing
             try room.world.run(until: "the backend is answered") { call.status != nil }
             return call.status
         }
-        #expect(try put("team-1") == 200 && put("team-2") == 200 && put("team-3") == 422)
-        #expect(try room.inbox(of: "bob").count == 4)
-        #expect(try room.members(of: ConversationID("team-1")!) == ["bob", "eve", "cy"])
+        try expect(put("team-1") == 200 && put("team-2") == 200 && put("team-3") == 422)
+        try expect(room.inbox(of: "bob").count, equals: 4)
+        try expect(room.members(of: ConversationID("team-1")!), equals: ["bob", "eve", "cy"])
     }
 
     /// The inbox notes the receipts setting beside the group's origin.
@@ -259,10 +260,10 @@ import Testing
         for id in 101...102 { _ = try room.made(room.group("\(id)", with: "bob", by: room.eve, Int64(id))) }
         for (id, audience) in [(50, "nobody"), (51, "everyone")] {
             client.sendText(#"{"type":"setVisibility","id":\#(id),"visibility":{"receipts":"\#(audience)"}}"#)
-            #expect(try room.answer(to: Int64(id), of: client) == .ok)
+            try expect(room.answer(to: Int64(id), of: client), equals: .ok)
         }
-        #expect(try room.world.unfinished() == [])
-        #expect(try room.group("103", with: "bob", by: room.eve, 103) == .refused(.tooMany))
+        try expect(room.world.unfinished(), equals: [])
+        try expect(room.group("103", with: "bob", by: room.eve, 103), equals: .refused(.tooMany))
         _ = try room.made(room.create(#""participants":["bob"]"#, by: room.ana, 101))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -50,14 +51,14 @@ import Testing
     private func mark(_ what: String) throws {
         let before = people.mapValues { $0.texts.count }
         try ask("ana", #""type":"mark","conversation":"\#(id)",\#(what)"#)
-        #expect(people["ana"]!.texts[before["ana"]!...].contains { $0.contains(#""type":"ok""#) })
+        expect(people["ana"]!.texts[before["ana"]!...].contains { $0.contains(#""type":"ok""#) })
     }
 
     private func expectNews(_ expected: [String: Int], when change: () throws -> Void) throws {
         let before = people.keys.reduce(into: [:]) { $0[$1] = events($1).count }
         try change()
         let news = people.keys.reduce(into: [:]) { $0[$1] = events($1).count - before[$1]! }
-        #expect(news == expected)
+        expect(news, equals: expected)
     }
 
     @Test(arguments: [
@@ -67,25 +68,25 @@ import Testing
     func `no other user sees what is delivered to a hidden user`(hide: String) throws {
         try send("m1")
         try mark(#""delivered":1"#)
-        #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
+        expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
         try ask("ana", hide)
         try send("m2")
         try expectNews(["ana": 1, "bob": 0, "eve": 0]) { try mark(#""delivered":2"#) }
-        #expect(delivered(to: "ana") == 2)
+        expect(delivered(to: "ana"), equals: 2)
         try send("m3")
-        #expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
+        expect(delivered(to: "eve") == 1 && delivered(to: "bob") == 1)
         // A visible read mark counts as delivered.
         try mark(#""read":3"#)
-        #expect(delivered(to: "eve") == 3)
+        expect(delivered(to: "eve"), equals: 3)
         // When she is visible again, the true state is shown.
         try send("m4")
         try mark(#""delivered":4"#)
-        #expect(delivered(to: "eve") == 3)
+        expect(delivered(to: "eve"), equals: 3)
         try ask("ana", #""type":"setVisibility","visibility":{"presence":"everyone"}"#)
         try ask("ana", #""type":"status","status":"auto""#)
         try send("m5")
         try mark(#""delivered":5"#)
-        #expect(delivered(to: "eve") == 5 && delivered(to: "bob") == 5)
+        expect(delivered(to: "eve") == 5 && delivered(to: "bob") == 5)
     }
 
     @Test(arguments: [
@@ -97,11 +98,11 @@ import Testing
         try send("m1")
         try expectNews(["ana": 1, "bob": 1, "eve": 0]) { try mark(#""delivered":1"#) }
         try send("m2")
-        #expect(delivered(to: "eve") == 0 && delivered(to: "bob") == 1)
+        expect(delivered(to: "eve") == 0 && delivered(to: "bob") == 1)
         try ask("ana", #""type":"unblock","users":["eve"]"#)
         try ask("ana", #""type":"addContacts","users":["eve"]"#)
         try mark(#""delivered":2"#)
-        #expect(delivered(to: "eve") == 2 && delivered(to: "bob") == 2)
+        expect(delivered(to: "eve") == 2 && delivered(to: "bob") == 2)
     }
 
     @Test(arguments: [(19, 1), (20, 0)])
@@ -111,7 +112,7 @@ import Testing
         try group.ask("ana", #""type":"setVisibility","visibility":{"presence":"contacts"}"#)
         try group.send("m1")
         try group.expectNews(["ana": 1, "bob": shown, "eve": 0]) { try group.mark(#""delivered":1"#) }
-        #expect(group.delivered(to: "bob") == Int64(shown))
+        expect(group.delivered(to: "bob"), equals: Int64(shown))
     }
 
     @Test func `a member's own settings are not sent to others`() throws {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -26,7 +27,7 @@ import Testing
                 String(world.redisNow), keys.events, world.shards[0].logic.link.incarnation, "joining \(id)", id, state,
                 String(version), "2000",
             ])
-        #expect(try answer.get().array?.first?.string == "OK")
+        try expect(answer.get().array?.first?.string, equals: "OK")
     }
 
     private func inbox() throws -> [String: String] {
@@ -39,23 +40,23 @@ import Testing
         let began = world.redisNow
         for number in 0..<20 { try enroll("stays\(number)", "in", began) }
         for number in 0..<500 { try enroll("c\(number)", "out", began + Timestamp(number)) }
-        #expect(try inbox().count == 520)
+        try expect(inbox().count, equals: 520)
         // An earlier step that arrives late finds the later state.
         try enroll("new", "out", began + 500)
         try enroll("new", "in", began + 499)
-        #expect(try inbox()["new"] == "out \(began + 500)" && inbox()["c0"] == "out \(began)")
+        try expect(inbox()["new"] == "out \(began + 500)" && inbox()["c0"] == "out \(began)")
         world.redisEpoch += 3_700_000
         try enroll("last", "out", world.redisNow)
         let left = try inbox()
-        #expect(left.values.filter { $0.hasPrefix("in ") }.count == 20)
-        #expect(left.values.filter { $0.hasPrefix("out ") }.count == 400)
-        #expect(left["last"] != nil && left["new"] != nil && left["c102"] != nil)
-        #expect(left["c101"] == nil && left[" dropped"] == String(began + 101))
+        expect(left.values.filter { $0.hasPrefix("in ") }.count, equals: 20)
+        expect(left.values.filter { $0.hasPrefix("out ") }.count, equals: 400)
+        expect(left["last"] != nil && left["new"] != nil && left["c102"] != nil)
+        expect(left["c101"] == nil && left[" dropped"] == String(began + 101))
     }
 
     @Test func `conversations left within the hour are kept, however many`() throws {
         for number in 0..<700 { try enroll("c\(number)", "out", world.redisNow) }
-        #expect(try inbox().values.filter { $0.hasPrefix("out ") }.count == 700)
+        try expect(inbox().values.filter { $0.hasPrefix("out ") }.count, equals: 700)
     }
 
     private func watchList() throws -> SimulatedClient {
@@ -73,7 +74,7 @@ import Testing
         _ = world.redis.command(["HSET", keys.inbox(bob), " dropped", String(dropped)])
         try world.run(until: "live again") { world.shards[1].logic.link.isLive }
         try world.run(for: 1_000)
-        #expect(client.closeCode == (isSince ? .tooSlow : nil))
+        expect(client.closeCode, equals: isSince ? .tooSlow : nil)
     }
 
     @Test func `a removed user who missed the event gets it after a break, even if the inbox was not updated`() throws {
@@ -89,13 +90,13 @@ import Testing
         world.shards[1].subscription.missesEvents = true
         ana.sendText(#"{"type":"changeMembers","id":91,"conversation":"\#(id.string)","remove":["bob"]}"#)
         try world.run(for: 500)
-        #expect(try inbox()[id.string]?.hasPrefix("in ") == true)
+        try expect(inbox()[id.string]?.hasPrefix("in "), equals: true)
         world.shards[1].subscription.missesEvents = false
         world.shards[1].cutSubscription()
         try world.run(until: "live again") { world.shards[1].logic.link.isLive }
         try world.run(for: 1_000)
-        #expect(client.texts.contains { $0.contains(#""removed":true"#) && $0.contains(id.string) })
-        #expect(!client.isStale && client.isConnected)
+        expect(client.texts.contains { $0.contains(#""removed":true"#) && $0.contains(id.string) })
+        expect(!client.isStale && client.isConnected)
     }
 
     /// Several versions within one ms are ahead of the clock.
@@ -112,21 +113,21 @@ import Testing
             let set = world.redis.run(
                 .settings, keys: [keys.shards, keys.floor, keys.conversation(id)],
                 arguments: head + [id.string, "bob", muted, ""])
-            #expect(try set.get().array?.first?.string == "OK")
+            try expect(set.get().array?.first?.string, equals: "OK")
         }
         let left = world.redis.run(
             .members,
             keys: [keys.shards, keys.floor] + keys.whole(id).map(\.value),
             arguments: head + ["joining \(id)", id.string, "bob", "10", "-", "bob"])
-        #expect(try left.get().array?.first?.string == "OK")
+        try expect(left.get().array?.first?.string, equals: "OK")
         try world.run(for: 15_000)
         var list = TalkList()
         for text in client.texts {
             let message = try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any]
-            for told in message?["conversationList"] as? [[String: Any]] ?? [] { #expect(list.apply(told) == nil) }
-            if let told = message?["conversation"] as? [String: Any] { #expect(list.apply(told) == nil) }
+            for told in message?["conversationList"] as? [[String: Any]] ?? [] { expect(list.apply(told), equals: nil) }
+            if let told = message?["conversation"] as? [String: Any] { expect(list.apply(told), equals: nil) }
         }
-        #expect(list.entries[id.string]?.isRemoved == true)
+        expect(list.entries[id.string]?.isRemoved, equals: true)
     }
 
     @Test func `a returning client is notified of each conversation that it no longer has, dropped or not`() throws {
@@ -136,7 +137,7 @@ import Testing
         client.sendText(#"{"type":"subscribe","id":90,"conversationList":true,"known":{"c1":5,"c2":7}}"#)
         try world.run(for: 1_000)
         let reply = try #require(client.texts.first { $0.contains(#""type":"subscribed""#) })
-        #expect(reply.contains(#""id":"c2","version":8,"removed":true"#))
-        #expect(reply.contains(#""id":"c1""#) && !reply.contains("dropped"))
+        expect(reply.contains(#""id":"c2","version":8,"removed":true"#))
+        expect(reply.contains(#""id":"c1""#) && !reply.contains("dropped"))
     }
 }

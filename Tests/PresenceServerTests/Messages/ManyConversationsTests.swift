@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Redis
@@ -33,7 +34,7 @@ import Testing
         // Each conversation takes one round trip to Redis.
         let patience = Milliseconds(1_000 + 6 * count)
         let ana = try SimulatedClient("ana", in: world).connect(to: world.shards[0])
-        #expect(try ask(ana, receipts(false), 50, in: world).contains(#""type":"ok""#))
+        try expect(ask(ana, receipts(false), 50, in: world).contains(#""type":"ok""#))
         try world.wait(until: "all have heard", within: patience) {
             ids.allSatisfy { world.member("ana", of: $0).dropLast().last == "n" }
         }
@@ -41,7 +42,7 @@ import Testing
         let call = SimulatedCall(
             "PATCH", "/v1/users/ana/visibility", ["receipts": "everyone"], token: "!backend", to: world.shards[1])
         try world.run(until: "the backend is answered", within: 10_000) { call.status != nil }
-        #expect(call.status == 200)
+        expect(call.status, equals: 200)
         try world.wait(until: "all have heard again", within: patience) {
             ids.allSatisfy { world.member("ana", of: $0).dropLast().last == "e" }
         }
@@ -49,8 +50,8 @@ import Testing
         try world.run(until: "it is over again", within: 2_000) {
             world.shards.allSatisfy { $0.logic.intents.waiting == 0 && $0.logic.intents.underWay == 0 }
         }
-        #expect(try world.unfinished() == [])
-        #expect(failures(in: world) == 0)
+        try expect(world.unfinished(), equals: [])
+        expect(failures(in: world), equals: 0)
     }
 
     @Test func `a user who repeats a change keeps no other change from being finished`() throws {
@@ -60,12 +61,12 @@ import Testing
         for turn in 0..<16 {
             // The last repetition arrives while the change waits.
             if turn == 12 { try world.leaveGroup("left", of: ["cy", "dan"]) }
-            #expect(try ask(ana, receipts(turn % 2 == 1), 50 + turn, in: world).contains(#""type":"ok""#))
+            try expect(ask(ana, receipts(turn % 2 == 1), 50 + turn, in: world).contains(#""type":"ok""#))
             try world.run(for: 2_500)
         }
-        #expect(try world.inbox(of: "cy")["left"] != nil && world.inbox(of: "dan")["left"] != nil)
-        #expect(ids.allSatisfy { world.member("ana", of: $0).dropLast().last == "e" })
-        #expect(try failures(in: world) == 0 && world.unfinished().isEmpty)
+        try expect(world.inbox(of: "cy")["left"] != nil && world.inbox(of: "dan")["left"] != nil)
+        expect(ids.allSatisfy { world.member("ana", of: $0).dropLast().last == "e" })
+        try expect(failures(in: world) == 0 && world.unfinished().isEmpty)
     }
 
     @Test(arguments: [61, 200])
@@ -77,13 +78,13 @@ import Testing
         let ids = try world.groups(count, of: ["ana", bob])
         let deleted = try accounts.call(
             "DELETE", "/v1/me", ["password": AccountWorld.password], token: made["accessToken"] as? String)
-        #expect(deleted.status == 204)
+        expect(deleted.status, equals: 204)
         try world.wait(until: "bob is in none", within: 3_000) {
             ids.allSatisfy { world.member(bob, of: $0).isEmpty }
         }
         try world.wait(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
-        #expect(try world.inbox(of: bob).isEmpty && failures(in: world) == 0)
-        #expect(ids.allSatisfy { !world.member("ana", of: $0).isEmpty })
+        try expect(world.inbox(of: bob).isEmpty && failures(in: world) == 0)
+        expect(ids.allSatisfy { !world.member("ana", of: $0).isEmpty })
     }
 
     @Test func `a hundred users added at once all have the conversation within seconds`() throws {
@@ -93,12 +94,12 @@ import Testing
             "PUT", "/v1/conversations/large/participants", ["participants": users], token: "!backend",
             to: world.shards[0])
         try world.run(until: "the backend is answered", within: 3_000) { call.status != nil }
-        #expect(call.status == 200)
+        expect(call.status, equals: 200)
         try world.wait(until: "all inboxes have it", within: 3_000) {
             try users.allSatisfy { try world.inbox(of: $0)["large"] != nil }
         }
         try world.wait(until: "it is over", within: 1_000) { try world.unfinished().isEmpty }
-        #expect(failures(in: world) == 0)
+        expect(failures(in: world), equals: 0)
     }
 
     @Test func `parts of long changes take turns, and those without room to wait are left to the sweep`() throws {
@@ -119,9 +120,9 @@ import Testing
             return clients.allSatisfy { $0.texts.contains { $0.contains(#""type":"ok""#) && $0.contains(#""id":50"#) } }
         }
         try world.wait(until: "three of them are done", within: 5_000) { haveHeard() == 3 }
-        #expect(most == 2 && intents.failures == 0)
+        expect(most == 2 && intents.failures == 0)
         try world.wait(until: "the last one is done", within: 22_000) { haveHeard() == 4 }
-        #expect(intents.resumed > resumed && intents.failures == 0)
+        expect(intents.resumed > resumed && intents.failures == 0)
         try world.wait(until: "it is over", within: 12_000) { try world.unfinished().isEmpty }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -62,11 +63,11 @@ import Testing
         let before = people.map(listEvents)
         for client in people.dropFirst() { mark(client, 9, #""delivered":1"#) }
         try world.run(for: 50)
-        #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) }, "it is answered before it is stored")
+        expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) }, "it is answered before it is stored")
         for client in people.dropFirst() { _ = try answered(client, 9) }
         try world.run(for: 500)
-        #expect(zip(people, before).map { listEvents($0) - $1 } == [1, 1, 1, 1, 1])
-        for user in ["bob", "cy", "dee", "eve"] { #expect(try member(user)[3] == "1", "\(user)") }
+        expect(zip(people, before).map { listEvents($0) - $1 }, equals: [1, 1, 1, 1, 1])
+        for user in ["bob", "cy", "dee", "eve"] { try expect(member(user)[3], equals: "1", "\(user)") }
     }
 
     @Test func `of two devices' marks the highest counts, and both are answered`() throws {
@@ -75,18 +76,18 @@ import Testing
         mark(second, 8, #""delivered":1"#)
         _ = try answered(people[1], 9)
         _ = try answered(second, 8)
-        #expect(try member("bob")[1...3] == ["1", "1", "1"])
+        try expect(member("bob")[1...3], equals: ["1", "1", "1"])
     }
 
     @Test func `a later request of the same connection does not wait`() throws {
         mark(people[1], 9, #""read":1"#)
         people[1].sendText(#"{"type":"getConversation","id":10,"conversation":"\#(id)"}"#)
-        #expect(try answered(people[1], 9) < 50)
+        try expect(answered(people[1], 9) < 50)
         try world.run(until: "the conversation is told") {
             people[1].texts.contains { $0.hasPrefix(#"{"type":"conversationInfo","id":10"#) }
         }
         let info = try #require(people[1].texts.last { $0.hasPrefix(#"{"type":"conversationInfo","id":10"#) })
-        #expect(info.contains(#""unread":0"#), "what was marked before counts: \(info)")
+        expect(info.contains(#""unread":0"#), "what was marked before counts: \(info)")
     }
 
     @Test func `nor does it wait for an earlier mark that is already answered`() throws {
@@ -97,9 +98,9 @@ import Testing
         people[1].sendText(#"{"type":"mark","id":9,"conversation":"\#(other)","read":1}"#)
         mark(people[1], 10, #""read":1"#)
         try world.run(for: 60)
-        #expect(try member("bob")[1] == "1")
+        try expect(member("bob")[1], equals: "1")
         people[1].sendText(#"{"type":"getConversation","id":11,"conversation":"\#(id)"}"#)
-        #expect(try answered(people[1], 9) < 20)
+        try expect(answered(people[1], 9) < 20)
     }
 
     /// The direct conversation of ana and bob, with a message by ana.
@@ -135,16 +136,16 @@ import Testing
         try world.run(for: 500)
         for (_, second) in pairs {
             let last = try #require(second.texts.last { $0.hasPrefix(#"{"type":"conversation","#) })
-            #expect(last.contains(#""unread":0"#), "\(last)")
+            expect(last.contains(#""unread":0"#), "\(last)")
         }
     }
 
     @Test func `later marks wait together`() throws {
         mark(people[1], 9, #""delivered":1"#)
         mark(people[1], 10, #""read":1"#)
-        #expect(try answered(people[1], 9) >= 90)
+        try expect(answered(people[1], 9) >= 90)
         _ = try answered(people[1], 10)
-        #expect(try member("bob")[1...3] == ["1", "1", "1"])
+        try expect(member("bob")[1...3], equals: ["1", "1", "1"])
     }
 
     @Test func `a mark is stored even if its client leaves`() throws {
@@ -152,7 +153,7 @@ import Testing
         try world.run(for: 20)
         people[1].close(code: 1000)
         try world.run(for: 500)
-        #expect(try member("bob")[1] == "1")
+        try expect(member("bob")[1], equals: "1")
     }
 
     @Test func `a mark whose token is revoked while it waits changes nothing`() throws {
@@ -164,9 +165,9 @@ import Testing
         mark(people[2], 9, #""read":1"#)
         _ = try answered(people[2], 9)
         try world.run(for: 500)
-        #expect(try member("bob")[1] == "0")
-        #expect(try member("cy")[1] == "1")
-        #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
+        try expect(member("bob")[1], equals: "0")
+        try expect(member("cy")[1], equals: "1")
+        expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
     }
 
     private func key(of user: String) -> String {
@@ -178,12 +179,12 @@ import Testing
         let deaf = key(of: "bob")
         world.shards[0].isUnreachable = { $0 == deaf }
         for client in people.dropFirst() { mark(client, 9, #""read":1"#) }
-        for client in people.dropFirst(2) { #expect(try answered(client, 9) < 250, "\(client.user)") }
-        for user in ["cy", "dee", "eve"] { #expect(try member(user)[1] == "1", "\(user)") }
+        for client in people.dropFirst(2) { try expect(answered(client, 9) < 250, "\(client.user)") }
+        for user in ["cy", "dee", "eve"] { try expect(member(user)[1], equals: "1", "\(user)") }
         // Meanwhile each further mark waits a moment longer, and no more.
         mark(people[2], 10, #""read":1"#)
-        #expect(try answered(people[2], 10) < 250)
-        #expect(try member("bob")[1] == "0")
+        try expect(answered(people[2], 10) < 250)
+        try expect(member("bob")[1], equals: "0")
         try world.run(until: "bob is told that it could not be done", within: 10_000) {
             people[1].texts.contains { $0.contains(#""code":"unavailable""#) && $0.contains(#""id":9"#) }
         }
@@ -195,14 +196,14 @@ import Testing
         for client in [people[1], people[3]] { mark(client, 9, #""read":1"#) }
         // Both tokens are checked, and bob's is valid.
         try world.run(for: 120)
-        #expect(try member("bob")[1] == "0")
+        try expect(member("bob")[1], equals: "0")
         world.shards[0].stop()
         _ = world.redis.command(["HSET", key(of: "bob"), "revokedAt", String(world.redisNow + 1_000)])
         try world.run(for: world.configuration.commandTimeout + 500)
         world.shards[0].wakeUp()
         try world.run(for: 500)
-        #expect(try member("bob")[1] == "0")
-        #expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
+        try expect(member("bob")[1], equals: "0")
+        expect(!people[1].texts.contains { $0.contains(#""type":"ok","id":9"#) })
     }
 
     @Test func `a stranger's mark is rejected, and members' marks in the same write are stored`() throws {
@@ -211,7 +212,7 @@ import Testing
         mark(people[1], 9, #""read":1"#)
         _ = try answered(people[1], 9)
         try world.run(for: 100)
-        #expect(stranger.texts.contains { $0.contains(#""code":"forbidden""#) && $0.contains(#""id":9"#) })
-        #expect(try member("bob")[1] == "1")
+        expect(stranger.texts.contains { $0.contains(#""code":"forbidden""#) && $0.contains(#""id":9"#) })
+        try expect(member("bob")[1], equals: "1")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -64,21 +65,21 @@ import Testing
         try room.send()
         try room.world.run(for: 1_790_000)
         var info = try room.info()
-        #expect(info["first"] as? Int == 1 && info["unread"] as? Int == 4 && info["priorityCount"] as? Int == 4)
+        expect(info["first"] as? Int == 1 && info["unread"] as? Int == 4 && info["priorityCount"] as? Int == 4)
         try room.world.run(for: 75_000)
         info = try room.info()
-        #expect(info["first"] as? Int == 4 && info["last"] as? Int == 4)
-        #expect(info["unread"] as? Int == 1 && info["priorityCount"] as? Int == 1)
+        expect(info["first"] as? Int == 4 && info["last"] as? Int == 4)
+        expect(info["unread"] as? Int == 1 && info["priorityCount"] as? Int == 1)
         let told = room.heard("conversation", by: room.bob).last?["conversation"] as? [String: Any]
-        #expect(told?["first"] as? Int == 4 && told?["version"] as? Int == info["version"] as? Int)
+        expect(told?["first"] as? Int == 4 && told?["version"] as? Int == info["version"] as? Int)
         try room.world.run(for: 1_800_000)
         info = try room.info()
-        #expect(info["first"] as? Int == 5 && info["last"] as? Int == 4 && info["lastMessage"] == nil)
-        #expect(info["unread"] as? Int == 0 && info["priorityCount"] == nil)
+        expect(info["first"] as? Int == 5 && info["last"] as? Int == 4 && info["lastMessage"] == nil)
+        expect(info["unread"] as? Int == 0 && info["priorityCount"] == nil)
         // Numbers continue.
         try room.send()
         info = try room.info()
-        #expect(info["first"] as? Int == 5 && info["last"] as? Int == 5 && info["unread"] as? Int == 1)
+        expect(info["first"] as? Int == 5 && info["last"] as? Int == 5 && info["unread"] as? Int == 1)
     }
 
     @Test func `others do not see removed messages as read`() throws {
@@ -89,7 +90,7 @@ import Testing
         try room.world.run(for: 100)
         let info = room.heard("conversationInfo", by: room.ana).last?["conversation"] as? [String: Any]
         let bob = (info?["members"] as? [[String: Any]])?.first { $0["user"] as? String == "bob" }
-        #expect(bob?["read"] as? Int == 0)
+        expect(bob?["read"] as? Int, equals: 0)
     }
 
     @Test func `conversations from before the setting was enabled are found`() throws {
@@ -101,8 +102,8 @@ import Testing
         room.world.shards[1].die()
         for place in 0...1 { room.world.replaceShard(at: place) }
         try room.world.run(for: 3_700_000)
-        #expect(try room.world.redis.command(["LLEN", room.keys.log(room.id)]).get().int == 0)
-        #expect(try room.world.redis.command(["EXISTS", room.keys.aging]).get().int == 0)
+        try expect(room.world.redis.command(["LLEN", room.keys.log(room.id)]).get().int, equals: 0)
+        try expect(room.world.redis.command(["EXISTS", room.keys.aging]).get().int, equals: 0)
     }
 
     @Test func `all keys are scanned twice, for all partitions at once`() throws {
@@ -117,10 +118,10 @@ import Testing
         try world.run(until: "all are walked over") { try! found().allSatisfy { $0 != nil } }
         // Each of the two servers may do it.
         try world.run(for: 60_000)
-        #expect((1...2).contains(walks()))
+        expect((1...2).contains(walks()))
         let once = walks()
         try world.run(for: 600_000)
-        #expect(walks() == once)
+        expect(walks(), equals: once)
         // A day later any server does it once more.
         func restart() {
             for place in 0...1 {
@@ -136,10 +137,10 @@ import Testing
         try world.run(until: "that is done") { try! found() == Array(repeating: "done", count: 4) }
         try world.run(for: 60_000)
         let twice = walks()
-        #expect((once + 1...once + 2).contains(twice))
+        expect((once + 1...once + 2).contains(twice))
         restart()
         try world.run(for: 600_000)
-        #expect(walks() == twice)
+        expect(walks(), equals: twice)
     }
 
     @Test func `conversations written while the setting was off are found once it is on again`() throws {
@@ -150,7 +151,7 @@ import Testing
         world.shards[0].die()
         world.replaceShard(at: 0)
         try world.run(for: 5_000)
-        #expect(try world.redis.command(["EXISTS", found]).get().int == 0)
+        try expect(world.redis.command(["EXISTS", found]).get().int, equals: 0)
     }
 
     @Test func `a mark cleared while the last scan is being noted stays cleared`() throws {
@@ -178,8 +179,8 @@ import Testing
         // A scan that was not noted, because its shard reconnected, runs again after its pause.
         try world.run(until: "the others are done", within: 200_000) { try! found().count { $0 == "done" } == 3 }
         try world.run(for: 600_000)
-        #expect(isForgotten)
-        #expect(try found()[1].flatMap(Int64.init) != nil)
+        expect(isForgotten)
+        try expect(found()[1].flatMap(Int64.init) != nil)
     }
 
     @Test func `the note of the scan is cleared, however often Redis fails`() throws {
@@ -197,11 +198,11 @@ import Testing
         try world.wait(until: "all are forgotten", within: 300_000) {
             try keys.allSatisfy { try world.redis.ask(["EXISTS", $0]).get().int == 0 }
         }
-        #expect(refused == 3)
+        expect(refused, equals: 3)
         // It is not cleared again.
         world.redis.counts = [:]
         try world.run(for: 300_000)
-        #expect(world.redis.counts["DEL"] == nil)
+        expect(world.redis.counts["DEL"], equals: nil)
     }
 
     @Test func `a client that missed a message gets no event of it once it is removed`() throws {
@@ -213,13 +214,13 @@ import Testing
         try room.world.run(for: 3_700_000)
         room.bob.sendText(#"{"type":"activity","id":3,"state":"active"}"#)
         try room.world.run(for: 1_000)
-        #expect(room.heard("message", by: room.bob).isEmpty)
-        #expect(room.heard("messagesReset", by: room.bob).count == 1)
+        expect(room.heard("message", by: room.bob).isEmpty)
+        expect(room.heard("messagesReset", by: room.bob).count, equals: 1)
         room.bob.sendText(
             #"{"type":"subscribe","id":4,"conversations":[{"id":"\#(room.id)","after":0,"messagesVersion":0}]}"#)
         try room.world.run(for: 100)
         let answer = room.heard("subscribed", by: room.bob).last?["conversations"] as? [[String: Any]]
-        #expect(answer?.first?["reset"] as? Bool == true && answer?.first?["first"] as? Int == 2)
+        expect(answer?.first?["reset"] as? Bool == true && answer?.first?["first"] as? Int == 2)
     }
 
     @Test func `many expired messages are removed in steps, and counted`() throws {
@@ -238,8 +239,8 @@ import Testing
         _ = try room.world.redis.command(["HSET", keys.conversation(room.id), "last", "1200"]).get()
         room.world.redis.counts = [:]
         try room.world.run(for: 3_700_000)
-        #expect(try room.info()["first"] as? Int == 1_201)
-        #expect(room.world.redis.counts["expire-messages"]! >= 3)
+        try expect(room.info()["first"] as? Int, equals: 1_201)
+        expect(room.world.redis.counts["expire-messages"]! >= 3)
     }
 
     @Test func `an unreadable conversation holds up no others`() throws {
@@ -249,8 +250,8 @@ import Testing
         _ = try room.world.redis.command(["LSET", room.keys.log(room.id), "0", "damaged"]).get()
         try room.world.run(for: 3_700_000)
         let score = try #require(room.world.redis.command(["ZSCORE", room.keys.aging, room.id.string]).get().string)
-        #expect(Double(score)! > Double(sent)! + 3_600_000)
-        #expect(room.world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
+        expect(Double(score)! > Double(sent)! + 3_600_000)
+        expect(room.world.shards.contains { $0.logic.metrics.damagedRecords > 0 })
     }
 
     @Test func `a time below a second is rejected`() {
@@ -258,7 +259,7 @@ import Testing
         for (time, isGood) in [(0, true), (999, false), (1_000, true)] {
             configuration[Messages.keepFor] = Int64(time)
             let isTaken = (try? Messages.plan.check(configuration)) != nil
-            #expect(isTaken == isGood)
+            expect(isTaken, equals: isGood)
         }
     }
 }

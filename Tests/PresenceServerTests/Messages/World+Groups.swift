@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -17,7 +18,7 @@ extension World {
         let answer = redis.run(
             .participants, keys: [keys.shards, keys.floor] + keys.whole(talk).map(\.value),
             arguments: [String(redisNow), keys.events, shards[0].logic.link.incarnation, "joining \(id)", id] + users)
-        #expect(try answer.get().array?.first?.string == "OK")
+        try expect(answer.get().array?.first?.string, equals: "OK")
     }
 
     /// Groups that are in the inboxes of all their members.

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -16,8 +17,8 @@ import Testing
             ("[]", nil), ("", nil), ("{}", nil),
         ] as [(String, Verdict?)])
     func `an answer is a decision, or none`(answer: String, verdict: Verdict?) {
-        #expect(Verdict(Array(answer.utf8), mayBeEmpty: false) == verdict)
-        if let verdict { #expect(Verdict(verdict.stored) == verdict) }
+        expect(Verdict(Array(answer.utf8), mayBeEmpty: false), equals: verdict)
+        if let verdict { expect(Verdict(verdict.stored), equals: verdict) }
     }
 
     @Test func `a reason has at most 200 characters, a text 5,000`() {
@@ -26,13 +27,13 @@ import Testing
             return Verdict(
                 Array(#"{"action":"\#(action)","text":"\#(text)","reason":"\#(text)"}"#.utf8), mayBeEmpty: true)
         }
-        #expect(answer("refuse", 200) == .refuse(reason: String(repeating: "x", count: 200)))
-        #expect(answer("refuse", 201) == .refuse(reason: ""))
-        #expect(answer("replace", 5_000) != nil && answer("replace", 5_001) == nil)
-        #expect(answer("replace", 0) == .replace(text: Array(#""""#.utf8)))
+        expect(answer("refuse", 200), equals: .refuse(reason: String(repeating: "x", count: 200)))
+        expect(answer("refuse", 201), equals: .refuse(reason: ""))
+        expect(answer("replace", 5_000) != nil && answer("replace", 5_001) == nil)
+        expect(answer("replace", 0), equals: .replace(text: Array(#""""#.utf8)))
     }
 
     @Test func `while a server asks, there is no verdict`() {
-        #expect(Verdict("-") == nil && Verdict("") == nil)
+        expect(Verdict("-") == nil && Verdict("") == nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import PresenceCore
@@ -10,12 +11,12 @@ import Testing
 
     @Test func `every device has the same list and counts, and nothing is lost`() async throws {
         let sum = try await DrawnHistories<NotificationHistory>(count: Self.most).run()
-        #expect(sum.faults == [])
+        expect(sum.faults, equals: [])
         print("notifications: \(sum)")
         // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
-        #expect(sum["deaths"] > 100 && sum["stored"] > 1_000 && sum["outages"] > 10 && sum["refused"] > 10)
-        #expect(sum["steps back"] > 20)
+        expect(sum["deaths"] > 100 && sum["stored"] > 1_000 && sum["outages"] > 10 && sum["refused"] > 10)
+        expect(sum["steps back"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
@@ -23,7 +24,7 @@ import Testing
     {
         let fault = try await DrawnHistories<NotificationHistory>.find(
             mistake, in: Script.notificationScripts, count: Self.most)
-        #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
+        expect(fault.map(mistake.isFound), equals: true, "\(fault ?? "not found")")
     }
 
     static let mistakes: [ScriptMistake] = [

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -52,20 +53,20 @@ import Testing
         let users = users(3)
         refuse([refused])
         let call = try notify(users, "n1")
-        #expect(call.status == 503 && call.json["retryAfter"] != nil)
-        #expect(call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")
-        #expect(try notified(users) == 2)
+        expect(call.status == 503 && call.json["retryAfter"] != nil)
+        expect(call.json["outcomeUnknown"] as? Bool, equals: true, "\(call.json)")
+        try expect(notified(users), equals: 2)
         world.redis.refuse = { _, _ in nil }
-        #expect(try notify(users, "n1").json["accepted"] as? Int == 3)
-        #expect(try notified(users) == 3)
+        try expect(notify(users, "n1").json["accepted"] as? Int, equals: 3)
+        try expect(notified(users), equals: 3)
     }
 
     @Test func `a request that nobody has got has changed nothing`() throws {
         let users = users(3)
         refuse([1, 2, 3])
         let call = try notify(users, "n1")
-        #expect(call.status == 503 && call.json["outcomeUnknown"] == nil, "\(call.json)")
-        #expect(try notified(users) == 0)
+        expect(call.status == 503 && call.json["outcomeUnknown"] == nil, "\(call.json)")
+        try expect(notified(users), equals: 0)
     }
 
     @Test(arguments: [RedisFailure.timedOut(sent: true), .disconnected(sent: true)])
@@ -77,7 +78,7 @@ import Testing
             return count == 3 ? failure : Self.busy
         }
         let call = try notify(users(3), "n1")
-        #expect(call.status == 503 && call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")
+        expect(call.status == 503 && call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")
     }
 
     /// When one user of a partition has a damaged record, the users of that partition are notified one by one.
@@ -90,9 +91,9 @@ import Testing
         // First all three together, which fails at the second after the first has received it; then each alone.
         refuse(refused)
         let call = try notify(Array(near), "n1")
-        #expect(call.status == 503 && call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")
-        #expect(try notified([near[0]]) == 1 && notified([near[2]]) == 0)
+        expect(call.status == 503 && call.json["outcomeUnknown"] as? Bool == true, "\(call.json)")
+        try expect(notified([near[0]]) == 1 && notified([near[2]]) == 0)
         world.redis.refuse = { _, _ in nil }
-        #expect(try notify(Array(near), "n1").json["accepted"] as? Int == 2)
+        try expect(notify(Array(near), "n1").json["accepted"] as? Int, equals: 2)
     }
 }

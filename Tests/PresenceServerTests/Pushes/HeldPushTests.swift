@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Redis
@@ -59,11 +60,11 @@ import Testing
         let talk = try talk { $0.quiet = quiet(10) }
         talk.say("held")
         try talk.world.run(for: 300_000)
-        #expect(talk.handed.isEmpty && talk.pushes.isEmpty)
+        expect(talk.handed.isEmpty && talk.pushes.isEmpty)
         try talk.world.run(until: "the push", within: 600_000) { talk.handed.count == 1 }
-        #expect(talk.handed[0].text == "held" && talk.handed[0].summary == nil)
+        expect(talk.handed[0].text == "held" && talk.handed[0].summary == nil)
         try talk.world.run(for: 4_000_000)
-        #expect(talk.handed.count == 1)
+        expect(talk.handed.count, equals: 1)
     }
 
     @Test func `what was read meanwhile is not pushed`() throws {
@@ -75,7 +76,7 @@ import Testing
             .mark, [keys.shards, keys.floor, keys.conversation(talk.id)], keys.events,
             [talk.id.string, "bob", "1", "1", "n"])
         try talk.world.run(for: 4_000_000)
-        #expect(talk.handed.isEmpty)
+        expect(talk.handed.isEmpty)
         // The next one is decided as usual.
         talk.say("next")
         try talk.world.run(until: "the push", within: 5_000) { talk.handed.map(\.text) == ["next"] }
@@ -88,16 +89,16 @@ import Testing
         notify(talk, "one")
         notify(talk, "two")
         try talk.world.run(for: 60_000)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
         try talk.world.run(until: "the summary", within: 600_000) { talk.handed.count == 1 }
         let push = talk.handed[0]
-        #expect(push.summary?.conversations == [talk.id.string] && push.summary?.notifications.count == 2)
-        #expect((push.title, push.text) == ("", "") && push.badge == 2)
+        expect(push.summary?.conversations == [talk.id.string] && push.summary?.notifications.count == 2)
+        expect((push.title, push.text) == ("", "") && push.badge == 2)
         let told = body(talk.pushes[0])
-        #expect(told.contains(#""summary":{"conversations":["\#(talk.id)"],"notifications":["#), "\(told)")
+        expect(told.contains(#""summary":{"conversations":["\#(talk.id)"],"notifications":["#), "\(told)")
         talk.say()
         try talk.world.run(for: 4_000_000)
-        #expect(talk.handed.count == 1)
+        expect(talk.handed.count, equals: 1)
     }
 
     @Test func `urgent notifications pass where they are allowed to`() throws {
@@ -105,7 +106,7 @@ import Testing
         notify(talk, "plain")
         notify(talk, "urgent") { $0.urgency = .high }
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.map(\.text) == ["urgent"])
+        expect(talk.handed.map(\.text), equals: ["urgent"])
     }
 
     @Test func `held pushes survive the server that holds them`() throws {
@@ -115,7 +116,7 @@ import Testing
         let courier = try #require(talk.webhooks.couriers.first)
         courier.die()
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.isEmpty)
+        expect(talk.handed.isEmpty)
         try talk.world.run(until: "the push", within: 600_000) { talk.handed.map(\.text) == ["held"] }
     }
 
@@ -123,7 +124,7 @@ import Testing
         let talk = try talk { $0.quiet = quiet(600) }
         talk.say("held")
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.isEmpty)
+        expect(talk.handed.isEmpty)
         set(NotificationSettings(), in: talk)
         try talk.world.run(until: "the push", within: 2_000) { talk.handed.map(\.text) == ["held"] }
     }
@@ -140,12 +141,12 @@ import Testing
             ]
         }
         let before = try state()
-        #expect(!before.contains(nil))
+        expect(!before.contains(nil))
         var same = NotificationSettings()
         same.quiet = quiet(600)
         set(same, in: talk)
         try talk.world.run(for: 10_000)
-        #expect(try state() == before && talk.handed.isEmpty)
+        try expect(state() == before && talk.handed.isEmpty)
     }
 
     @Test func `of notifications for their push alone the newest 200 are held`() throws {
@@ -161,7 +162,7 @@ import Testing
         let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
         let held = try talk.world.redis.command(["HKEYS", keys.pushed(bob)]).get().array ?? []
         let numbers = held.compactMap { Int($0.string?.dropFirst().prefix { $0 != "." } ?? "") }
-        #expect(numbers.sorted() == Array(11...210))
+        expect(numbers.sorted(), equals: Array(11...210))
     }
 
     @Test func `a push is held for a minute if the time zone of its user cannot be read now`() throws {
@@ -171,10 +172,10 @@ import Testing
             for shard in talk.world.shards { shard.workers.room = 0 }
             talk.say("held")
             try talk.world.run(for: 30_000)
-            #expect(talk.handed.isEmpty)
+            expect(talk.handed.isEmpty)
             for shard in talk.world.shards { shard.workers.room = nil }
             try talk.world.run(for: 120_000)
-            #expect(talk.handed.isEmpty == isQuiet)
+            expect(talk.handed.isEmpty, equals: isQuiet)
             try talk.world.run(until: "the push", within: 600_000) { talk.handed.map(\.text) == ["held"] }
         }
     }
@@ -189,7 +190,7 @@ import Testing
         try talk.world.run(for: 1_000)
         talk.say("held")
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.isEmpty)
+        expect(talk.handed.isEmpty)
         talk.bob.sendText(#"{"type":"status","id":602,"status":"auto"}"#)
         try talk.world.run(until: "the push", within: 2_000) { talk.handed.map(\.text) == ["held"] }
     }
@@ -204,7 +205,7 @@ import Testing
         set(settings, in: talk)
         talk.answer(.accepted)
         try talk.world.run(for: 600_000)
-        #expect(talk.handed.count == 1)
+        expect(talk.handed.count, equals: 1)
         try talk.world.run(until: "the push", within: 1_200_000) { talk.handed.count == 2 }
     }
 
@@ -212,19 +213,19 @@ import Testing
         let talk = try talk({ $0.messages.direct = .none }, notifications: true)
         talk.say("unwanted")
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.isEmpty && talk.pushes.isEmpty)
-        #expect(try list(talk).contains("unwanted"))
+        expect(talk.handed.isEmpty && talk.pushes.isEmpty)
+        try expect(list(talk).contains("unwanted"))
     }
 
     @Test func `quiet hours do not hold the list`() throws {
         let talk = try talk({ $0.quiet = quiet(10) }, notifications: true)
         talk.say("held")
         try talk.world.run(for: 10_000)
-        #expect(try list(talk).contains("held"))
+        try expect(list(talk).contains("held"))
         let before = try list(talk)
         try talk.world.run(until: "the push", within: 900_000) { talk.handed.count == 1 }
         try talk.world.run(for: 10_000)
-        #expect(try list(talk) == before)
+        try expect(list(talk), equals: before)
     }
 
     @Test(arguments: [(true, true), (true, false), (false, true), (false, false)])
@@ -232,12 +233,12 @@ import Testing
         let talk = try talk { $0.kinds["order"] = .init(inbox: inbox, push: push) }
         notify(talk, "one")
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.map(\.text) == (push ? ["one"] : []))
+        expect(talk.handed.map(\.text), equals: push ? ["one"] : [])
         // Nothing of one that is for its push alone stays but its id.
-        #expect(try list(talk).contains("one") == inbox)
+        try expect(list(talk).contains("one"), equals: inbox)
         notify(talk, "one")
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.count == (push ? 1 : 0))
+        expect(talk.handed.count, equals: push ? 1 : 0)
     }
 
     @Test func `without a preview pushes have no texts`() throws {
@@ -245,8 +246,8 @@ import Testing
         talk.say("secret")
         notify(talk, "secret")
         try talk.world.run(for: 60_000)
-        #expect(talk.handed.count == 2 && talk.handed.allSatisfy { $0.text.isEmpty && $0.title.isEmpty })
-        #expect(talk.pushes.allSatisfy { !body($0).contains("\"title\":\"s") && !body($0).contains("\"text\":\"s") })
+        expect(talk.handed.count == 2 && talk.handed.allSatisfy { $0.text.isEmpty && $0.title.isEmpty })
+        expect(talk.pushes.allSatisfy { !body($0).contains("\"title\":\"s") && !body($0).contains("\"text\":\"s") })
     }
 
     @Test func `every key that a script of held pushes touches is declared`() throws {
@@ -264,11 +265,11 @@ import Testing
             // It is held again before its next try.
             set(settings, in: talk)
             try talk.world.run(for: 60_000)
-            #expect(talk.handed.count == 1)
+            expect(talk.handed.count, equals: 1)
             talk.answer(.accepted)
             set(NotificationSettings(), in: talk)
             try talk.world.run(until: "the summary again", within: 5_000) { talk.handed.count == 2 }
-            #expect(talk.handed[1].summary == talk.handed[0].summary)
+            expect(talk.handed[1].summary, equals: talk.handed[0].summary)
         }
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -11,13 +12,13 @@ import Testing
 
     @Test func `who is away is told once, and nobody else`() async throws {
         let sum = try await DrawnHistories<PushHistory>(count: Self.most).run()
-        #expect(sum.faults == [])
+        expect(sum.faults, equals: [])
         print("pushes: \(sum)")
         // The histories reach the cases under test.
         guard Seeds.isWhole else { return }
-        #expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
-        #expect(sum["hints"] > 100)
-        #expect(sum["deleted"] > 100 && sum["steps back"] > 20)
+        expect(sum["deaths"] > 200 && sum["told"] > 300 && sum["outages"] > 10 && sum["refused"] > 10)
+        expect(sum["hints"] > 100)
+        expect(sum["deleted"] > 100 && sum["steps back"] > 20)
     }
 
     @Test(arguments: Self.mistakes) func `a mistake made on purpose is found by its own fault`(mistake: ScriptMistake)
@@ -25,7 +26,7 @@ import Testing
     {
         let scripts = Script.push + Script.notificationScripts
         let fault = try await DrawnHistories<PushHistory>.find(mistake, in: scripts, count: Self.most)
-        #expect(fault.map(mistake.isFound) == true, "\(fault ?? "not found")")
+        expect(fault.map(mistake.isFound), equals: true, "\(fault ?? "not found")")
     }
 
     @Test(arguments: [false, true]) func `pushes are compared in their order, also where a step blurs their times`(
@@ -42,7 +43,8 @@ import Testing
         }
         if isRead { past.add(PushPast.Mark(at: 10_100, seq: 1, sent: 2), isRead: true, of: "bob", in: "bobs") }
         let fault = PushRules(past, isCalm: true, stepsBack: true).fault(at: 200_000)
-        #expect(fault?.contains("was told of 1 at 10000 and of 2 at 9570") == (isRead ? nil : true), "\(fault ?? "")")
+        expect(
+            fault?.contains("was told of 1 at 10000 and of 2 at 9570"), equals: isRead ? nil : true, "\(fault ?? "")")
     }
 
     static let mistakes: [ScriptMistake] = [

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -11,8 +12,8 @@ import Testing
     @Test func `pipelined requests of one connection are carried out in order`() async throws {
         let sum = try await DrawnHistories<OrderHistory>(count: 80).run()
         print(sum)
-        #expect(sum.faults.isEmpty, "\(sum.faults.joined(separator: "\n"))")
-        #expect(sum["requests"] > 500)
+        expect(sum.faults.isEmpty, "\(sum.faults.joined(separator: "\n"))")
+        expect(sum["requests"] > 500)
     }
 
     @Test func `a lane that does not keep the order is detected by the same histories`() async throws {
@@ -27,7 +28,7 @@ import Testing
                 }
             }
         }
-        #expect(found)
+        expect(found)
     }
 
     private func group(_ ana: SimulatedClient, in world: World) throws -> ConversationID {
@@ -56,8 +57,8 @@ import Testing
         for number in 0..<5 { ana.sendText(send(id, "m\(number)", 100 + number)) }
         ana.lost()
         try world.run(for: 5_000)
-        #expect(try log(of: id, in: world) == 1)
-        #expect(world.shards[0].inboxBytes == 0)
+        try expect(log(of: id, in: world), equals: 1)
+        expect(world.shards[0].inboxBytes, equals: 0)
     }
 
     @Test func `requests after a failed one are carried out`() throws {
@@ -74,7 +75,7 @@ import Testing
         try world.run(for: 10_000)
         ana.sendText(send(id, "after", 200))
         try world.run(until: "it is sent") { ana.texts.contains { $0.contains("\"sent\",\"id\":200") } }
-        #expect(world.shards[0].inboxBytes == 0)
+        expect(world.shards[0].inboxBytes, equals: 0)
     }
 
     /// The first server's connection to Redis is slow; the device reconnects on the second one.
@@ -94,7 +95,7 @@ import Testing
         new.send(.setVisibility(.init(presence: .nobody)))
         new.send(.status(.init(status: .invisible)))
         try world.run(for: 500)
-        #expect(new.received.count { if case .ok = $0 { true } else { false } } >= 2)
+        expect(new.received.count { if case .ok = $0 { true } else { false } } >= 2)
         let late = try SimulatedClient("ana", in: world).connect(to: world.shards[1], device: "web")
         _ = id
         try world.run(for: 10_000)
@@ -104,8 +105,8 @@ import Testing
             case .users(_, let users, _)? = late.received.last(where: { if case .users = $0 { true } else { false } }),
             case .profile(let profile)? = users.first?.profile
         else { Issue.record("no answer"); return }
-        #expect(profile.displayName == "New")
-        #expect(world.shards[1].logic.policies[UserID("ana")!]?.head.visibility.presence == .nobody)
+        expect(profile.displayName, equals: "New")
+        expect(world.shards[1].logic.policies[UserID("ana")!]?.head.visibility.presence, equals: .nobody)
     }
 
     @Test func `messages received during a pause of the loop are dropped if their client has left`() throws {
@@ -121,8 +122,8 @@ import Testing
         try world.run(for: 5_000)
         // A client that is still connected is only delayed.
         guard case .profile(let shown)? = cy.profiles[UserID("bob")!] else { Issue.record("no profile"); return }
-        #expect(shown.displayName == "Late")
-        #expect(cy.profiles[UserID("ana")!]?.version ?? 0 == 0)
+        expect(shown.displayName, equals: "Late")
+        expect(cy.profiles[UserID("ana")!]?.version ?? 0 == 0)
     }
 
     @Test func `one member's flood of changes leaves room for others`() throws {
@@ -139,7 +140,7 @@ import Testing
         try world.run(until: "all are answered") {
             (flood + [bob]).allSatisfy { $0.texts.contains { $0.contains("\"id\":7") } }
         }
-        #expect(flood.contains { $0.texts.contains { $0.contains("unavailable") } })
-        #expect(bob.texts.contains(#"{"type":"ok","id":7}"#))
+        expect(flood.contains { $0.texts.contains { $0.contains("unavailable") } })
+        expect(bob.texts.contains(#"{"type":"ok","id":7}"#))
     }
 }

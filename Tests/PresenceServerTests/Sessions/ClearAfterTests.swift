@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -13,11 +14,11 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         bob.send(.status(.init(status: .busy, text: .set("lunch"), clearAfter: 3_600_000)))
         try world.run(for: 3_599_000)
-        #expect(watcher.status(of: "bob") == .busy)
+        expect(watcher.status(of: "bob"), equals: .busy)
         try world.run(for: 1_100)
-        #expect(watcher.status(of: "bob") == .online)
-        #expect(watcher.presences[UserID("bob")!]?.text == nil)
-        #expect(bob.received.contains(.ownStatus(.init(status: .auto))))
+        expect(watcher.status(of: "bob"), equals: .online)
+        expect(watcher.presences[UserID("bob")!]?.text, equals: nil)
+        expect(bob.received.contains(.ownStatus(.init(status: .auto))))
     }
 
     /// A server that paused may estimate Redis' clock to be ahead, and ask for the end too early.
@@ -31,9 +32,9 @@ import Testing
         var asked = 0
         world.redis.ran = { script, _, _ in if script == .lapse { asked += 1 } }
         try world.run(for: 200)
-        #expect(asked == 1 && watcher.status(of: "bob") == .busy)
+        expect(asked == 1 && watcher.status(of: "bob") == .busy)
         try world.run(for: 1_000)
-        #expect(watcher.status(of: "bob") == .online)
+        expect(watcher.status(of: "bob"), equals: .online)
     }
 
     @Test func `with different clocks of the masters, each status ends by the clock of its own master`() throws {
@@ -52,11 +53,11 @@ import Testing
         }
         for number in (0..<4).reversed() {
             try world.run(for: hour - 1_000)
-            #expect(names.map { watcher.status(of: $0) } == names.indices.map { $0 <= number ? .busy : .online })
+            expect(names.map { watcher.status(of: $0) }, equals: names.indices.map { $0 <= number ? .busy : .online })
             // The last master asked does not change the time used for tokens.
-            #expect(abs(world.shards[0].logic.clock.redisNow - world.redisNow) <= 1_000)
+            expect(abs(world.shards[0].logic.clock.redisNow - world.redisNow) <= 1_000)
             try world.run(for: 1_100)
-            #expect(names.map { watcher.status(of: $0) } == names.indices.map { $0 < number ? .busy : .online })
+            expect(names.map { watcher.status(of: $0) }, equals: names.indices.map { $0 < number ? .busy : .online })
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -36,16 +37,16 @@ import Tokens
         let ana = try client("ana", in: world).connect(to: world.shards[0]).watch("bob")
         try world.run(for: 10)
         let words = try revoke("bob", at: 1, in: world)
-        #expect(words[1].int == 3)
+        expect(words[1].int, equals: 3)
         try world.run(for: 10)
-        #expect(bobs.map { $0.closeCode } == [.unauthorized, .unauthorized, .unauthorized])
-        #expect(ana.isConnected)
+        expect(bobs.map { $0.closeCode }, equals: [.unauthorized, .unauthorized, .unauthorized])
+        expect(ana.isConnected)
         // The sessions linger: a user who returns with a valid token in time is never shown offline.
         bobs[0].issuedAt = world.redisNow
         try bobs[0].connect(to: world.shards[0])
-        #expect(bobs[0].isConnected)
+        expect(bobs[0].isConnected)
         try world.run(for: 60_000)
-        #expect(bobs[0].isConnected && ana.shown("bob").isEmpty)
+        expect(bobs[0].isConnected && ana.shown("bob").isEmpty)
     }
 
     /// A server that paused dates its tokens by an estimate of Redis' clock that is ahead.
@@ -57,12 +58,12 @@ import Tokens
         try world.run(for: 100)
         try revoke("bob", at: 1, in: world)
         try world.run(for: 100)
-        #expect(bob.closeCode == .unauthorized)
+        expect(bob.closeCode, equals: .unauthorized)
         // A token signed since is valid.
         bob.issuedAt = world.redisNow
         try bob.connect(to: world.shards[0])
         try world.run(for: 1_000)
-        #expect(bob.isConnected)
+        expect(bob.isConnected)
     }
 
     @Test func `a connect under way when its token is revoked is rejected with an error`() throws {
@@ -74,8 +75,8 @@ import Tokens
         bob.dial(world.shards[0])
         try revoke("bob", at: 1, in: world)
         try world.run(for: 1_000)
-        #expect(bob.closeCode == .unauthorized && errors(bob) == [.unauthorized])
-        #expect(world.shards[0].logic.sessions.count == 0)
+        expect(bob.closeCode == .unauthorized && errors(bob) == [.unauthorized])
+        expect(world.shards[0].logic.sessions.count, equals: 0)
     }
 
     @Test func `a token from before is invalid, one of that ms or later valid, one without a time invalid`()
@@ -89,17 +90,17 @@ import Tokens
             let bob = SimulatedClient("bob", in: world)
             bob.issuedAt = issuedAt
             try bob.connect(to: world.shards[0])
-            #expect(bob.closeCode == (isGood ? nil : .unauthorized), "\(issuedAt ?? -1)")
-            #expect(errors(bob) == (isGood ? [] : [.unauthorized]))
+            expect(bob.closeCode, equals: isGood ? nil : .unauthorized, "\(issuedAt ?? -1)")
+            expect(errors(bob), equals: isGood ? [] : [.unauthorized])
         }
         // Only the valid token has a session, here and in Redis.
-        #expect(world.shards[0].logic.sessions.count == 1)
+        expect(world.shards[0].logic.sessions.count, equals: 1)
         let user = UserID("bob")!
         let key = world.shards[0].logic.partitions.keys(of: user).sessions(user)
         let held1 = try world.redis.command(["HLEN", key]).get().int
-        #expect(held1 == 1)
+        expect(held1, equals: 1)
         let held2 = try SimulatedClient("cy", in: world).connect(to: world.shards[0]).isConnected
-        #expect(held2)
+        expect(held2)
     }
 
     @Test func `a connect costs no further commands to Redis`() throws {
@@ -107,7 +108,7 @@ import Tokens
         try revoke("bob", in: world)
         world.redis.counts = [:]
         try client("bob", in: world).connect(to: world.shards[0])
-        #expect(world.redis.counts.filter { !["renew", "sweep", "PUBLISH"].contains($0.key) } == ["open": 1])
+        expect(world.redis.counts.filter { !["renew", "sweep", "PUBLISH"].contains($0.key) }, equals: ["open": 1])
     }
 
     @Test func `a connection cannot refresh with a token from before`() throws {
@@ -120,10 +121,10 @@ import Tokens
         bob.send(.refresh(token: old.token))
         bob.send(.refresh(token: "bob"))
         try world.run(for: 10)
-        #expect(errors(bob) == [.unauthorized, .unauthorized] && bob.isConnected)
+        expect(errors(bob) == [.unauthorized, .unauthorized] && bob.isConnected)
         bob.send(.refresh(token: client("bob", in: world).token))
         try world.run(for: 10)
-        #expect(bob.received.contains { if case .refreshed = $0 { true } else { false } })
+        expect(bob.received.contains { if case .refreshed = $0 { true } else { false } })
     }
 
     @Test func `a connection's requests after a revocation are not carried out, with or without the event`() throws {
@@ -152,23 +153,23 @@ import Tokens
             try revoke("bob", at: 1, in: world)
             bob.sendText("{\(request),\"id\":\(100 + number)}")
             try world.run(for: 500)
-            #expect(bob.closeCode == .unauthorized && errors(bob).isEmpty, "\(request)")
+            expect(bob.closeCode == .unauthorized && errors(bob).isEmpty, "\(request)")
             try world.run(for: 3_000)
             bob.issuedAt = world.redisNow
             try bob.connect(to: world.shards[0])
-            #expect(bob.isConnected)
+            expect(bob.isConnected)
         }
         let after = try world.redis.command(["HGETALL", keys.user(UserID("bob")!)]).get().array ?? []
         for (fields, has) in [(before, false), (after, true)] {
             let names = stride(from: 0, to: fields.count, by: 2).compactMap { fields[$0].string }
-            #expect(!names.contains("profile") && !names.contains("chosen") && !names.contains("visibility"))
-            #expect(names.contains("revokedAt") == has)
+            expect(!names.contains("profile") && !names.contains("chosen") && !names.contains("visibility"))
+            expect(names.contains("revokedAt"), equals: has)
         }
         if case .profile(let shown)? = ana.profiles[UserID("bob")!] { Issue.record("\(shown) is shown") }
-        #expect(ana.status(of: "bob") == .online)
+        expect(ana.status(of: "bob"), equals: .online)
         let conversations = world.shards[0].logic.partitions.keys(of: group)
         let record = try world.redis.command(["HGETALL", conversations.conversation(group)]).get().array ?? []
-        #expect(!record.contains { ["name", "message", "m:dee"].contains($0.string) })
+        expect(!record.contains { ["name", "message", "m:dee"].contains($0.string) })
     }
 
     @Test func `a refresh with a signed-out device's token is rejected, and the connection keeps its old one`() throws {
@@ -184,8 +185,8 @@ import Tokens
             logic.renew(.valid(claims), connection, 7)
         }
         try world.run(for: 1_000)
-        #expect(bob.isConnected && errors(bob) == [.unauthorized])
-        #expect(!bob.received[before...].contains { if case .refreshed = $0 { true } else { false } })
+        expect(bob.isConnected && errors(bob) == [.unauthorized])
+        expect(!bob.received[before...].contains { if case .refreshed = $0 { true } else { false } })
     }
 
     @Test func `a connection with a newer token stays open until the next revocation`() throws {
@@ -198,11 +199,11 @@ import Tokens
         // Issued by a clock that is ahead: the token still counts as newer.
         try revoke("bob", in: world)
         try world.run(for: 10)
-        #expect(bob.isConnected)
+        expect(bob.isConnected)
         try world.run(for: 5_000)
         try revoke("bob", in: world)
         try world.run(for: 10)
-        #expect(bob.closeCode == .unauthorized)
+        expect(bob.closeCode, equals: .unauthorized)
     }
 
     @Test func `a client that connected without Redis with a revoked token is closed when it returns`() throws {
@@ -213,7 +214,7 @@ import Tokens
         world.shards[0].cutAll()
         lost.lost()
         try bob.connect(to: world.shards[0])
-        #expect(bob.isConnected)
+        expect(bob.isConnected)
         // The event reaches no connection: the first server does not receive it.
         let id = UserID("bob")!
         let keys = world.shards[1].logic.partitions.keys(of: id)
@@ -221,16 +222,16 @@ import Tokens
             .revoke, keys: [keys.shards, keys.floor, keys.user(id), keys.sessions(id), keys.grants(id)],
             arguments: [String(world.redisNow), keys.events, world.shards[1].logic.link.incarnation, "bob"])
         let held3 = try revoked.get().array?.first?.string
-        #expect(held3 == "OK")
+        expect(held3, equals: "OK")
         try world.run(until: "live again") { world.shards[0].logic.link.isLive }
         try world.run(for: 100)
-        #expect(bob.closeCode == .unauthorized)
+        expect(bob.closeCode, equals: .unauthorized)
         try world.run(for: 30_000)
-        #expect(world.shards[0].logic.sessions.count == 0)
+        expect(world.shards[0].logic.sessions.count, equals: 0)
         let user = UserID("bob")!
         let key = world.shards[0].logic.partitions.keys(of: user).sessions(user)
         let held4 = try world.redis.command(["HLEN", key]).get().int
-        #expect(held4 == 0)
+        expect(held4, equals: 0)
     }
 
     @Test func `a revocation stays if Redis' clock is set back`() throws {
@@ -238,7 +239,7 @@ import Tokens
         let first = try #require(try revoke("bob", in: world).last?.int)
         world.redisEpoch -= 3_600_000
         let second = try #require(try revoke("bob", in: world).last?.int)
-        #expect(second == first)
+        expect(second, equals: first)
     }
 
     @Test func `the same holds over HTTP, and an unknown state is no permission`() throws {
@@ -251,21 +252,21 @@ import Tokens
             return answer!.map { $0 == .revoked }
         }
         let held5 = try isRevoked(nil)
-        #expect(held5 == false)
+        expect(held5, equals: false)
         let at = try #require(try revoke("bob", in: world).last?.int)
         let held6 = try isRevoked(at - 1)
-        #expect(held6 == true)
+        expect(held6, equals: true)
         let held7 = try isRevoked(at)
-        #expect(held7 == false)
+        expect(held7, equals: false)
         // While the user is connected, no query is needed.
         try client("bob", in: world).connect(to: world.shards[0])
         world.redis.counts = [:]
         let held8 = try isRevoked(nil)
-        #expect(held8 == true)
-        #expect(world.redis.counts["HMGET"] == nil)
+        expect(held8, equals: true)
+        expect(world.redis.counts["HMGET"], equals: nil)
         world.redis.isGone = true
         world.shards[0].cutAll()
         let held9 = try isRevoked(at)
-        #expect(held9 == nil)
+        expect(held9, equals: nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 import WebSockets
@@ -28,14 +29,14 @@ import WebSockets
         ana.send(.updateProfile(.init(displayName: .set("Ana"))))
         ana.send(.subscribe(.init(users: [UserID("ana")!])))
         let shard = world.shards[0]
-        #expect(shard.logic.sessions.count == 0 && shard.logic.jobs.count == 1 && heldBytes(world) > 0)
-        #expect(shard.inboxBytes == heldBytes(world))
+        expect(shard.logic.sessions.count == 0 && shard.logic.jobs.count == 1 && heldBytes(world) > 0)
+        expect(shard.inboxBytes, equals: heldBytes(world))
         try world.run(until: "all are answered") { ana.received.count >= 3 }
         guard case .connected = ana.received[0], case .subscribed = ana.received[2] else {
             Issue.record("\(ana.received)")
             return
         }
-        #expect(heldBytes(world) == 0 && shard.inboxBytes == 0 && shard.logic.jobs.count == 0 && shard.workers.ran == 1)
+        expect(heldBytes(world) == 0 && shard.inboxBytes == 0 && shard.logic.jobs.count == 0 && shard.workers.ran == 1)
     }
 
     @Test func `an invalid token closes the connection, and messages after it are dropped`() throws {
@@ -44,8 +45,8 @@ import WebSockets
         eve.dial(world.shards[0])
         eve.send(.getVisibility)
         try world.run(until: "it is closed") { eve.closeCode != nil }
-        #expect(eve.closeCode == .unauthorized && eve.received.count == 1)
-        #expect(world.shards[0].inboxBytes == 0 && world.shards[0].logic.metrics.tokensRefused == 1)
+        expect(eve.closeCode == .unauthorized && eve.received.count == 1)
+        expect(world.shards[0].inboxBytes == 0 && world.shards[0].logic.metrics.tokensRefused == 1)
     }
 
     @Test func `a connection that closes meanwhile cancels its verification`() throws {
@@ -58,14 +59,14 @@ import WebSockets
             client.send(.getVisibility)
         }
         let shard = world.shards[0]
-        #expect(shard.logic.jobs.count == 21)
+        expect(shard.logic.jobs.count, equals: 21)
         first.lost()
         for client in rest { client.close(code: 1000) }
-        #expect(shard.logic.jobs.count == 0 && shard.inboxBytes == 0)
+        expect(shard.logic.jobs.count == 0 && shard.inboxBytes == 0)
         try world.run(for: 5_000)
         // Jobs that were already running had no receiver.
-        #expect(shard.workers.ran <= WorkerPlan.signatures.threads(world.configuration))
-        #expect(shard.logic.sessions.count == 0 && first.received.isEmpty)
+        expect(shard.workers.ran <= WorkerPlan.signatures.threads(world.configuration))
+        expect(shard.logic.sessions.count == 0 && first.received.isEmpty)
     }
 
     @Test func `a verification longer than the connect timeout does not count against the client`() throws {
@@ -90,8 +91,8 @@ import WebSockets
         ana.send(.getVisibility)
         try world.run(until: "all are answered") { ana.received.count >= before + 4 }
         let answers = ana.received[before...].map { "\($0)".prefix { $0 != "(" } }
-        #expect(answers == ["refreshed", "visibility", "error", "visibility"], "\(answers)")
-        #expect(world.shards[0].inboxBytes == 0 && ana.isConnected)
+        expect(answers, equals: ["refreshed", "visibility", "error", "visibility"], "\(answers)")
+        expect(world.shards[0].inboxBytes == 0 && ana.isConnected)
     }
 
     @Test func `more verifications than may wait close clients with a reconnect delay`() throws {
@@ -102,12 +103,12 @@ import WebSockets
         try world.run(until: "the first two are connected") {
             clients.prefix(2).allSatisfy { $0.received.contains { if case .connected = $0 { true } else { false } } }
         }
-        #expect(clients[2].closeCode == .tryAgainLater && clients[2].closeReason.contains("reconnectAfter"))
+        expect(clients[2].closeCode == .tryAgainLater && clients[2].closeReason.contains("reconnectAfter"))
         guard case .error(let error)? = clients[2].received.first else {
             Issue.record("\(clients[2].received)")
             return
         }
-        #expect(error.code == .unavailable && error.retryAfter == 1_000)
+        expect(error.code == .unavailable && error.retryAfter == 1_000)
     }
 
     @Test(arguments: [false, true])
@@ -124,16 +125,16 @@ import WebSockets
                 verdicts.append("\($0)".prefix { $0 != "(" }.description)
             }
         }
-        #expect(shard.logic.jobs.count == 20)
+        expect(shard.logic.jobs.count, equals: 20)
         // A job running when its connection ends is charged, too.
         for index in stride(from: UInt32(0), to: leaves ? 20 : 0, by: 2) {
             shard.logic.jobs.cancel(of: SocketID(index: index, generation: 1))
         }
         try world.run(for: 400)
         // The first one has already run.
-        #expect(verdicts.count { $0 == "refused" } == (leaves ? 4 : 5))
-        #expect(verdicts.count { $0 == "tooMany" } == (leaves ? 6 : 15))
-        #expect(shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) != nil)
+        expect(verdicts.count { $0 == "refused" }, equals: leaves ? 4 : 5)
+        expect(verdicts.count { $0 == "tooMany" }, equals: leaves ? 6 : 15)
+        expect(shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) != nil)
     }
 
     @Test func `pending valid tokens are all verified, and cost nothing`() throws {
@@ -150,7 +151,7 @@ import WebSockets
             }
         }
         try world.run(for: 1_000)
-        #expect(valid == 50 && shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) == nil)
+        expect(valid == 50 && shard.logic.failedTokens.wait(address, at: shard.logic.clock.now) == nil)
     }
 
     @Test func `tokens being verified count towards the limit on waiting bytes`() throws {
@@ -159,6 +160,6 @@ import WebSockets
         let ana = SimulatedClient("anastasia-the-first", in: world)
         ana.dial(world.shards[0])
         try world.run(until: "it is sent away") { ana.closeCode == .tryAgainLater }
-        #expect(world.shards[0].inboxBytes == 0 && world.shards[0].logic.jobs.count == 0)
+        expect(world.shards[0].inboxBytes == 0 && world.shards[0].logic.jobs.count == 0)
     }
 }

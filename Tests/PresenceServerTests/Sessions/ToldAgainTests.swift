@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Redis
 import Testing
@@ -44,22 +45,22 @@ import Testing
             let answered = bob.received.contains {
                 if case .error(let error) = $0 { error.id == asked && error.code == .unavailable } else { false }
             }
-            #expect(answered)
+            expect(answered)
             bob.send(.activity(.active))
             bob.send(.activity(.idle))
         }
-        #expect(logic.metrics.limitsMet[.redisBytes] ?? 0 >= 100)
-        #expect(world.redis.counts["activity"] ?? 0 == before)
+        expect(logic.metrics.limitsMet[.redisBytes] ?? 0 >= 100)
+        expect(world.redis.counts["activity"] ?? 0 == before)
         // However often it is sent, there is one deadline.
-        #expect(logic.deadlines.subjects.count { if case .report = $0 { true } else { false } } == 1)
+        expect(logic.deadlines.subjects.count { if case .report = $0 { true } else { false } }, equals: 1)
         try world.run(for: 5_000)
-        #expect(watcher.status(of: "bob") == .online)
+        expect(watcher.status(of: "bob"), equals: .online)
         shard.isFull = false
         try world.run(for: 1_200)
-        #expect(watcher.status(of: "bob") == .away)
-        #expect(world.redis.counts["activity"] == before + 1)
+        expect(watcher.status(of: "bob"), equals: .away)
+        expect(world.redis.counts["activity"], equals: before + 1)
         try world.run(for: 5_000)
-        #expect(logic.deadlines.subjects.allSatisfy { if case .report = $0 { false } else { true } })
+        expect(logic.deadlines.subjects.allSatisfy { if case .report = $0 { false } else { true } })
     }
 
     @Test func `a session that Redis has lost is written as soon as its client sends activity`() throws {
@@ -68,26 +69,26 @@ import Testing
         let session = try #require(bob.session)
         bob.send(.activity(.idle))
         try world.run(for: 1_000)
-        #expect(try sessionsInRedis() == [session])
-        #expect(watcher.status(of: "bob") == .away && bob.isConnected)
+        try expect(sessionsInRedis(), equals: [session])
+        expect(watcher.status(of: "bob") == .away && bob.isConnected)
     }
 
     @Test func `a rejected end of a session is repeated`() throws {
         overload(.end)
         bob.close(code: 1000)
         try world.run(for: 1_000)
-        #expect(watcher.status(of: "bob") == .offline)
-        #expect(try sessionsInRedis() == [] && !logic.sessions.hasUnasserted)
+        expect(watcher.status(of: "bob"), equals: .offline)
+        try expect(sessionsInRedis() == [] && !logic.sessions.hasUnasserted)
     }
 
     @Test func `a rejected opening closes the connection and leaves no session`() throws {
         overload(.open)
         let cy = try SimulatedClient("cy", in: world).connect(to: shard)
-        #expect(cy.closeCode == .tryAgainLater)
+        expect(cy.closeCode, equals: .tryAgainLater)
         try world.run(for: 1_000)
-        #expect(logic.sessions.users[UserID("cy")!] == nil && !logic.sessions.hasUnasserted)
+        expect(logic.sessions.users[UserID("cy")!] == nil && !logic.sessions.hasUnasserted)
         try cy.connect(to: shard)
-        #expect(cy.isConnected)
+        expect(cy.isConnected)
     }
 
     @Test func `however many sessions Redis rejects, the log has one line a second, with their number`() throws {
@@ -102,9 +103,9 @@ import Testing
         try world.run(for: 2_000)
         _ = try SimulatedClient("last", in: world).connect(to: shard)
         let lines = shard.log.of("session refused")
-        #expect((4...5).contains(lines.count))
-        #expect(lines.allSatisfy { $0.level == .warning && $0.fields["reason"]?.contains("OOM") == true })
+        expect((4...5).contains(lines.count))
+        expect(lines.allSatisfy { $0.level == .warning && $0.fields["reason"]?.contains("OOM") == true })
         let counts: [Int] = lines.compactMap { Int($0.fields["count"] ?? "") }
-        #expect(counts.reduce(0, +) == 301)
+        expect(counts.reduce(0, +), equals: 301)
     }
 }

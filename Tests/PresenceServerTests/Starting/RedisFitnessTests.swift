@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import PresenceCore
@@ -17,7 +18,7 @@ import Testing
         info: String, reason: String?
     ) {
         let found = ShardMembership.unfit(info)
-        #expect((found == nil) == (reason == nil))
-        if let reason { #expect(found?.contains(reason) == true) }
+        expect(found == nil, equals: reason == nil)
+        if let reason { expect(found?.contains(reason), equals: true) }
     }
 }

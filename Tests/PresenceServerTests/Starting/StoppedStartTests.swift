@@ -1,3 +1,4 @@
+import Expectations
 import Installation
 import Logging
 import PresenceCore
@@ -59,7 +60,7 @@ struct StoppedStartTests {
         shard.loop.stop()
         shard.loop.join()
         // Its loop has ended; its executor runs later jobs on another thread.
-        #expect(try await failure { try await shard.start(family: [shard]) } == "stopped")
+        try await expect(failure { try await shard.start(family: [shard]) }, equals: "stopped")
     }
 
     @Test func `a server that was stopped first is not started`() async throws {
@@ -69,7 +70,7 @@ struct StoppedStartTests {
             authenticator: try await Authenticator(configuration: configuration.auth, secret: TokenSecret()),
             redis: Self.redis, logger: Self.logger)
         await server.stop()
-        #expect(try await failure { _ = try await server.start() } == "stopped")
+        try await expect(failure { _ = try await server.start() }, equals: "stopped")
         // Nothing is left behind.
         await server.stop()
     }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -25,7 +26,7 @@ import Testing
             try history.play(steps: 150)
             return history.talks.leaks.contains { $0.contains("was told message") }
         }
-        #expect(isFound)
+        expect(isFound)
     }
 }
 
@@ -253,13 +254,13 @@ final class VisibilityHistory {
     }
 
     func check() throws {
-        #expect(leaks.isEmpty, "seed \(seed): \(leaks.prefix(5))")
-        #expect(talks.leaks.isEmpty, "seed \(seed): \(talks.leaks.prefix(5))")
+        expect(leaks.isEmpty, "seed \(seed): \(leaks.prefix(5))")
+        expect(talks.leaks.isEmpty, "seed \(seed): \(talks.leaks.prefix(5))")
         // Without any event or hidden user the history would prove little.
-        #expect(told > 0 && truth.policies.count > 1, "seed \(seed): nothing happened")
+        expect(told > 0 && truth.policies.count > 1, "seed \(seed): nothing happened")
         for shard in world.shards {
-            #expect(shard.logic.link.isLive, "seed \(seed): \(shard.name) is not live")
-            #expect(shard.logic.policies.frozenCount == 0, "seed \(seed): \(shard.name) has something frozen")
+            expect(shard.logic.link.isLive, "seed \(seed): \(shard.name) is not live")
+            expect(shard.logic.policies.frozenCount, equals: 0, "seed \(seed): \(shard.name) has something frozen")
         }
         for user in everyone {
             let presence = try register(.presence, of: user)
@@ -267,11 +268,11 @@ final class VisibilityHistory {
             for client in clients where client.isConnected {
                 let view = truth.view(of: user.string, for: client.user)
                 let isHidden = view == 0 || (view == 1 && presence.isOffline)
-                #expect(
-                    client.presences[user]?.version == (isHidden ? 0 : presence.version),
+                expect(
+                    client.presences[user]?.version, equals: isHidden ? 0 : presence.version,
                     "seed \(seed): \(client.user) sees the presence of \(user) wrongly, with view \(view)")
-                #expect(
-                    client.profiles[user]?.number == (view == 0 ? 0 : profile.version),
+                expect(
+                    client.profiles[user]?.number, equals: view == 0 ? 0 : profile.version,
                     "seed \(seed): \(client.user) sees the profile of \(user) wrongly, with view \(view)")
             }
         }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -18,7 +19,7 @@ import Testing
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try world.run(for: 100)
         try bob.watch("ana")
-        #expect(bob.status(of: "ana") == .online)
+        expect(bob.status(of: "ana"), equals: .online)
         return (world, ana, bob)
     }
 
@@ -46,14 +47,14 @@ import Testing
         let before = bob.received.count
         try change(ana, .block([self.bob]), in: world)
         try world.run(for: 100)
-        #expect(bob.presences[self.ana] == .unknown)
-        #expect(bob.profiles[self.ana] == ProfileRegister.none)
-        #expect(told(bob, of: self.ana, since: before).count == 2)
+        expect(bob.presences[self.ana], equals: .unknown)
+        expect(bob.profiles[self.ana], equals: ProfileRegister.none)
+        expect(told(bob, of: self.ana, since: before).count, equals: 2)
         ana.send(.status(.init(status: .busy, text: .set("secret"))))
         ana.send(.updateProfile(.init(displayName: .set("Secret"))))
         ana.close(code: 1000)
         try world.run(for: 60_000)
-        #expect(told(bob, of: self.ana, since: before).count == 2)
+        expect(told(bob, of: self.ana, since: before).count, equals: 2)
     }
 
     @Test func `a user who regains access sees the present state`() throws {
@@ -61,9 +62,9 @@ import Testing
         try change(ana, .block([self.bob]), .status(.init(status: .busy)), in: world)
         try change(ana, .unblock([self.bob]), in: world)
         try world.run(for: 100)
-        #expect(bob.status(of: "ana") == .busy)
+        expect(bob.status(of: "ana"), equals: .busy)
         guard case .profile(let profile) = bob.profiles[self.ana] else { Issue.record("no profile"); return }
-        #expect(profile.displayName == "Ana")
+        expect(profile.displayName, equals: "Ana")
     }
 
     @Test(arguments: UInt64(1)...20)
@@ -80,10 +81,10 @@ import Testing
         let shown = bob.shown("ana", since: before)
         // Own statuses are not sent, so there is at most one event for each change before the block, and the last event
         // is the block's.
-        #expect(shown.last == .offline)
-        #expect(shown.count { $0 == .offline } == 1)
-        #expect(shown.count <= 7)
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(shown.last, equals: .offline)
+        expect(shown.count { $0 == .offline }, equals: 1)
+        expect(shown.count <= 7)
+        expect(bob.presences[self.ana], equals: .unknown)
     }
 
     @Test func `answers about a hidden user equal those about an unknown one, byte for byte`() throws {
@@ -111,8 +112,8 @@ import Testing
                     }
                 }
                 let answers = try ask("ana")
-                #expect(answers.count == 4)
-                #expect(try answers == ask("zed"))
+                expect(answers.count, equals: 4)
+                try expect(answers, equals: ask("zed"))
             }
         }
     }
@@ -133,13 +134,13 @@ import Testing
         world.redis.counts = [:]
         try change(ana, .block(ids + [self.bob]), in: world)
         try world.run(for: 1_000)
-        #expect(longest < 1_500)
+        expect(longest < 1_500)
         // Ana's shard, where she has a session, and Bob's, where she is watched; the third is not involved.
-        #expect(world.redis.counts["SMEMBERS"] == 2)
-        #expect(bob.presences[self.ana] == .unknown && bob.profiles[self.ana] == ProfileRegister.none)
+        expect(world.redis.counts["SMEMBERS"], equals: 2)
+        expect(bob.presences[self.ana] == .unknown && bob.profiles[self.ana] == ProfileRegister.none)
         try change(ana, .unblock(ids + [self.bob]), in: world)
         try world.run(for: 1_000)
-        #expect(bob.status(of: "ana") == .online)
+        expect(bob.status(of: "ana"), equals: .online)
     }
 
     @Test(arguments: UInt64(1)...20)
@@ -153,10 +154,10 @@ import Testing
         }
         try world.run(for: 1_000)
         let shown = bob.shown("ana", since: before)
-        #expect(shown.last == .offline)
-        #expect(shown.count { $0 == .offline } == 1)
-        #expect(shown.count <= 7)
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(shown.last, equals: .offline)
+        expect(shown.count { $0 == .offline }, equals: 1)
+        expect(shown.count <= 7)
+        expect(bob.presences[self.ana], equals: .unknown)
     }
 
     @Test(arguments: UInt64(1)...20)
@@ -174,8 +175,8 @@ import Testing
         else { Issue.record("no answer"); return }
         // She may not have left yet, as far as this shard knows.
         let shown = users.first?.presence
-        #expect(shown?.status != .offline || shown == .unknown)
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(shown?.status != .offline || shown == .unknown)
+        expect(bob.presences[self.ana], equals: .unknown)
     }
 
     @Test func `long lists that change all the time are read at most twice a second`() throws {
@@ -186,11 +187,11 @@ import Testing
             try world.run(for: 50)
         }
         // Each read fetches one list.
-        #expect(1...6 ~= world.redis.counts["SMEMBERS"] ?? 0)
+        expect(1...6 ~= world.redis.counts["SMEMBERS"] ?? 0)
         ana.send(.status(.init(status: .busy)))
         try world.run(for: 2_000)
-        #expect(bob.status(of: "ana") == .busy)
-        #expect(world.shards.allSatisfy { $0.logic.policies.frozenCount == 0 })
+        expect(bob.status(of: "ana"), equals: .busy)
+        expect(world.shards.allSatisfy { $0.logic.policies.frozenCount == 0 })
         // Even if she leaves meanwhile, everything is answered.
         ana.send(.block(many("y", 11)))
         try world.run(for: 20)
@@ -198,7 +199,7 @@ import Testing
         ana.close(code: 1000)
         bob.send(.unsubscribe(users: [self.ana], conversations: []))
         try world.run(for: 3_000)
-        #expect(world.shards.allSatisfy { $0.logic.policies.frozenCount == 0 })
+        expect(world.shards.allSatisfy { $0.logic.policies.frozenCount == 0 })
     }
 
     @Test func `a user always sees themselves`() throws {
@@ -207,7 +208,7 @@ import Testing
         try change(ana, .setVisibility(.init(presence: .nobody, lastSeen: .nobody)), .block([self.ana]), in: world)
         ana.send(.status(.init(status: .busy)))
         try world.run(for: 100)
-        #expect(ana.status(of: "ana") == .busy)
+        expect(ana.status(of: "ana"), equals: .busy)
     }
 
     @Test func `a user visible to contacts shows nothing to others, and contacts see no flicker`() throws {
@@ -219,12 +220,12 @@ import Testing
         ana.send(.setVisibility(.init(presence: .contacts)))
         ana.send(.status(.init(status: .busy)))
         try world.run(for: 1_000)
-        #expect(bob.shown("ana", since: before.0) == [.busy])
-        #expect(cy.shown("ana", since: before.1) == [.offline])
+        expect(bob.shown("ana", since: before.0), equals: [.busy])
+        expect(cy.shown("ana", since: before.1), equals: [.offline])
         try change(ana, .addContacts([UserID("cy")!]), .removeContacts([self.bob]), in: world)
         try world.run(for: 100)
-        #expect(cy.status(of: "ana") == .busy)
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(cy.status(of: "ana"), equals: .busy)
+        expect(bob.presences[self.ana], equals: .unknown)
     }
 
     @Test func `a user without access to last seen sees the other offline, and not since when`() throws {
@@ -232,36 +233,36 @@ import Testing
         try change(ana, .setVisibility(.init(lastSeen: .nobody)), in: world)
         ana.send(.status(.init(status: .busy)))
         try world.run(for: 100)
-        #expect(bob.status(of: "ana") == .busy)
+        expect(bob.status(of: "ana"), equals: .busy)
         ana.close(code: 1000)
         try world.run(for: 5_000)
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(bob.presences[self.ana], equals: .unknown)
         guard case .profile = bob.profiles[self.ana] else { Issue.record("no profile"); return }
         bob.send(.get(users: [self.ana]))
         try world.run(for: 100)
         guard case .users(_, let users, _) = bob.received.last else { Issue.record("no answer"); return }
-        #expect(users.first?.presence == .unknown)
+        expect(users.first?.presence, equals: .unknown)
     }
 
     @Test func `a user who hides their last seen loses access to that of others`() throws {
         let (world, ana, bob) = try meet()
         ana.close(code: 1000)
         try world.run(for: 1_000)
-        #expect(bob.presences[self.ana]?.lastSeen != nil)
+        expect(bob.presences[self.ana]?.lastSeen != nil)
         try change(bob, .setVisibility(.init(lastSeen: .nobody)), in: world)
         try world.run(for: 10)
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(bob.presences[self.ana], equals: .unknown)
         try change(bob, .setVisibility(.init(lastSeen: .contacts)), in: world)
         try world.run(for: 10)
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(bob.presences[self.ana], equals: .unknown)
         try change(bob, .addContacts([self.ana]), in: world)
         try world.run(for: 10)
-        #expect(bob.presences[self.ana]?.lastSeen != nil)
+        expect(bob.presences[self.ana]?.lastSeen != nil)
         // The same holds on a new connection, before any policy has been read.
         try change(bob, .removeContacts([self.ana]), in: world)
         bob.lost()
         let again = try SimulatedClient("bob", in: world).connect(to: world.shards[0]).watch("ana")
-        #expect(again.presences[self.ana] == .unknown)
+        expect(again.presences[self.ana], equals: .unknown)
     }
 
     @Test func `a block drops pending changes for a client in the background`() throws {
@@ -276,8 +277,8 @@ import Testing
         try world.run(for: 100)
         bob.send(.activity(.active))
         try world.run(for: 100)
-        #expect(bob.shown("ana", since: before) == [.offline])
-        #expect(bob.presences[self.ana] == .unknown)
+        expect(bob.shown("ana", since: before), equals: [.offline])
+        expect(bob.presences[self.ana], equals: .unknown)
     }
 
     @Test func `a block drops pending changes for a slow client`() throws {
@@ -293,7 +294,7 @@ import Testing
         try world.run(for: 100)
         bob.readsAgain()
         try world.run(for: 100)
-        #expect(bob.shown("ana", since: before) == [.offline])
+        expect(bob.shown("ana", since: before), equals: [.offline])
     }
 
     @Test func `a shard that missed a block applies it before any later change`() throws {
@@ -303,9 +304,9 @@ import Testing
         ana.send(.block([self.bob]))
         ana.send(.status(.init(status: .busy, text: .set("secret"))))
         try world.run(for: 10_000)
-        #expect(!bob.isStale)
-        #expect(bob.shown("ana", since: before) == [.offline])
-        #expect(bob.profiles[self.ana] == ProfileRegister.none)
+        expect(!bob.isStale)
+        expect(bob.shown("ana", since: before), equals: [.offline])
+        expect(bob.profiles[self.ana], equals: ProfileRegister.none)
     }
 
     @Test func `a reconnecting client that sends known versions loses registers that it may not see`() throws {
@@ -317,8 +318,8 @@ import Testing
         try bob.connect(to: world.shards[0])
         bob.send(.subscribe(.init(users: [self.ana], known: [self.ana: known])))
         try world.run(for: 100)
-        #expect(bob.presences[self.ana] == .unknown)
-        #expect(bob.profiles[self.ana] == ProfileRegister.none)
+        expect(bob.presences[self.ana], equals: .unknown)
+        expect(bob.profiles[self.ana], equals: ProfileRegister.none)
     }
 
     @Test func `an acknowledged block holds on the same shard in the next answer`() throws {
@@ -328,7 +329,7 @@ import Testing
         bob.send(.get(users: [self.ana]))
         try world.run(for: 0)
         guard case .users(_, let users, _) = bob.received.last else { Issue.record("no answer"); return }
-        #expect(users.first?.presence == .unknown)
+        expect(users.first?.presence, equals: .unknown)
     }
 
     @Test func `a change reaches all of the user's sessions, and both lists can be read`() throws {
@@ -341,16 +342,16 @@ import Testing
         let expected = OwnVisibility(visibility: .init(lastSeen: .contacts), contacts: 2, blocks: 1)
         for client in [ana, other] {
             let told = client.received.compactMap { if case .ownVisibility(let own) = $0 { own } else { nil } }
-            #expect(told.last == expected)
+            expect(told.last, equals: expected)
         }
         other.send(.getVisibility)
         try world.run(for: 100)
         guard case .visibility(_, let lists, false) = other.received.last else { Issue.record("no answer"); return }
-        #expect(
-            lists
-                == .init(
-                    visibility: .init(lastSeen: .contacts), contacts: [self.bob, UserID("cy")!],
-                    blocks: [UserID("eve")!]))
+        expect(
+            lists,
+            equals: .init(
+                visibility: .init(lastSeen: .contacts), contacts: [self.bob, UserID("cy")!],
+                blocks: [UserID("eve")!]))
     }
 
     @Test func `a request beyond a list's limit is rejected as a whole`() throws {
@@ -360,12 +361,12 @@ import Testing
         ana.send(.block(["b", "c", "d"].map { UserID($0)! }))
         try world.run(for: 100)
         guard case .error(let error) = ana.received.last else { Issue.record("not refused"); return }
-        #expect(error.code == .tooMany)
+        expect(error.code, equals: .tooMany)
         try change(ana, .block(["b", "c"].map { UserID($0)! }), .unblock(["a"].map { UserID($0)! }), in: world)
         ana.send(.getVisibility)
         try world.run(for: 100)
         guard case .visibility(_, let lists, _) = ana.received.last else { Issue.record("no answer"); return }
-        #expect(lists.blocks.map(\.string) == ["b", "c"])
+        expect(lists.blocks.map(\.string), equals: ["b", "c"])
     }
 
     @Test func `a change is answered only with its event, and unknown if the subscription is lost`()
@@ -377,13 +378,13 @@ import Testing
         let before = ana.received.count
         ana.send(.block([bob]))
         try world.run(for: 1_000)
-        #expect(ana.received.count == before)
+        expect(ana.received.count, equals: before)
         try world.run(for: 10_000)
         let errors = ana.received[before...].compactMap { if case .error(let error) = $0 { error } else { nil } }
-        #expect(errors.map(\.code) == [.unavailable])
+        expect(errors.map(\.code), equals: [.unavailable])
         world.shards[0].subscription.isDeaf = false
         try world.run(for: 10_000)
-        #expect(!ana.isStale)
+        expect(!ana.isStale)
     }
 
     @Test func `no policies and topics are left without watchers`() throws {
@@ -395,10 +396,10 @@ import Testing
         for client in [ana, bob, cy] { client.close(code: 1000) }
         try world.run(for: 30_000)
         for shard in world.shards {
-            #expect(shard.logic.watchers.topics.allSatisfy { $0 == nil })
-            #expect(shard.logic.watchers.subscriptionCount == 0)
-            #expect(shard.logic.policies.count == 0)
-            #expect(shard.logic.policies.frozenCount == 0)
+            expect(shard.logic.watchers.topics.allSatisfy { $0 == nil })
+            expect(shard.logic.watchers.subscriptionCount, equals: 0)
+            expect(shard.logic.policies.count, equals: 0)
+            expect(shard.logic.policies.frozenCount, equals: 0)
         }
     }
 }

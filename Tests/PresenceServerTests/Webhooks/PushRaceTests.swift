@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -45,10 +46,10 @@ import Testing
         talk.say()
         try talk.world.run(until: "the first push", within: 12_000) { talk.pushes.count == 1 }
         try talk.world.run(for: 9_000)
-        #expect(talk.pushes.count == 1)
+        expect(talk.pushes.count, equals: 1)
         try talk.world.run(until: "the second push", within: 3_000) { talk.pushes.count == 2 }
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.count == 2)
+        expect(talk.pushes.count, equals: 2)
     }
 
     @Test
@@ -72,7 +73,7 @@ import Testing
         talk.say("third")
         try talk.world.run(until: "the second push", within: 500) { talk.pushes.count == 2 }
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.count == 2)
+        expect(talk.pushes.count, equals: 2)
     }
 
     @Test func `who left before the time of an earlier message is over is pushed for at once when the next one comes`()
@@ -88,7 +89,7 @@ import Testing
         talk.say("second")
         try talk.world.run(until: "the push", within: 500) { talk.pushes.count == 1 }
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.count == 1)
+        expect(talk.pushes.count, equals: 1)
     }
 
     @Test func `a message that is deleted while it is told is not told, and the one before is`() throws {
@@ -99,8 +100,8 @@ import Testing
         }
         for text in ["first", "second"] { talk.say(text) }
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.count == 1)
-        #expect(talk.pushes.map { String(decoding: $0.body, as: UTF8.self) }.first?.contains("first") == true)
+        expect(talk.pushes.count, equals: 1)
+        expect(talk.pushes.map { String(decoding: $0.body, as: UTF8.self) }.first?.contains("first"), equals: true)
     }
 
     @Test func `a message that comes while one is told that stays unread is not told`() throws {
@@ -108,9 +109,9 @@ import Testing
         beforeTelling(talk) { keys, bobs in write(talk, keys, bobs, 2, read: 0) }
         talk.say()
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.count == 1)
+        expect(talk.pushes.count, equals: 1)
         let keys = talk.world.shards[0].logic.partitions.keys(of: UserID("bob")!)
-        #expect(try talk.world.redis.command(["ZCARD", keys.push]).get().int == 0)
+        try expect(talk.world.redis.command(["ZCARD", keys.push]).get().int, equals: 0)
     }
 
     @Test(arguments: [true, false]) func `what is decided for longer than its lease is decided again`(isMuted: Bool)
@@ -141,10 +142,10 @@ import Testing
         talk.say()
         try talk.world.run(until: "it is decided", within: 15_000) { end != nil }
         try talk.world.run(for: PushScheduler.lease)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.count == (isMuted ? 0 : 1))
-        #expect(try talk.world.redis.command(["ZCARD", bobs.push]).get().int == 0)
+        expect(talk.pushes.count, equals: isMuted ? 0 : 1)
+        try expect(talk.world.redis.command(["ZCARD", bobs.push]).get().int, equals: 0)
     }
 
     @Test(arguments: [true, false]) func `who leaves, or whose account is deleted, while a push is decided is not told`(
@@ -171,10 +172,10 @@ import Testing
         }
         talk.say()
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
         let keys = talk.world.shards[0].logic.partitions.keys(of: bob)
-        #expect(try talk.world.redis.command(["EXISTS", keys.pushed(bob)]).get().int == 0)
-        #expect(try talk.world.redis.command(["ZCARD", keys.push]).get().int == 0)
+        try expect(talk.world.redis.command(["EXISTS", keys.pushed(bob)]).get().int, equals: 0)
+        try expect(talk.world.redis.command(["ZCARD", keys.push]).get().int, equals: 0)
     }
 
     @Test func `two servers that decide the same tell it once`() throws {
@@ -185,7 +186,7 @@ import Testing
         }
         talk.say()
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
     }
 
     @Test func `after a push that was given up the next message is told`() throws {
@@ -200,7 +201,7 @@ import Testing
         try talk.world.run(until: "the next push", within: 15_000) { talk.handed.count == 2 }
         talk.say("third")
         try talk.world.run(for: 120_000)
-        #expect(talk.handed.map(\.text) == ["hi", "second"])
+        expect(talk.handed.map(\.text), equals: ["hi", "second"])
     }
 
     @Test func `after a push that was dropped because too many waited the next message is told`() throws {
@@ -224,7 +225,7 @@ import Testing
         try talk.world.run(for: 1_000)
         let record = try talk.world.redis.command(["HGET", keys.pushed(UserID("bob")!), talk.id.string]).get().string
         // No push counts.
-        #expect(record?.hasPrefix("0 ") == true, "\(record ?? "none")")
+        expect(record?.hasPrefix("0 "), equals: true, "\(record ?? "none")")
     }
 
     @Test func `what one device does not get is not told again while another has it`() throws {
@@ -241,6 +242,6 @@ import Testing
         try talk.world.run(until: "both are handed over", within: 15_000) { talk.handed.count == 2 }
         talk.say()
         try talk.world.run(for: 120_000)
-        #expect(talk.handed.count == 2)
+        expect(talk.handed.count, equals: 2)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -30,7 +31,7 @@ extension ScriptKeyTests {
             ana.sendText(#"{"type":"send","id":1,"conversation":"\#(made)","message":{"id":"m","text":"hi"}}"#)
             try world.run(until: "the push") { webhooks.calls("push.due", of: "bob").count == 1 }
             let told = String(decoding: webhooks.calls("push.due")[0].body, as: UTF8.self)
-            #expect(told.contains(#""devices":[{"platform":"fcm","pushToken":"second"}]"#), "\(told)")
+            expect(told.contains(#""devices":[{"platform":"fcm","pushToken":"second"}]"#), "\(told)")
             try runOthers(on: shard, of: bob, in: made, world)
             try withdraw(on: shard, of: bob, in: made, world)
             // Registered later, of another platform, with another token; then the right one.
@@ -41,10 +42,10 @@ extension ScriptKeyTests {
             forget("apns", "\"second\"", "9000000000000")
             forget("fcm", "\"first\"", "9000000000000")
             try world.run(for: 100)
-            #expect(try world.redis.command(["HLEN", keys.devices(bob)]).get().int == 1)
+            try expect(world.redis.command(["HLEN", keys.devices(bob)]).get().int, equals: 1)
             forget("fcm", "\"second\"", "9000000000000")
             try world.run(for: 100)
-            #expect(try world.redis.command(["HLEN", keys.devices(bob)]).get().int == 0)
+            try expect(world.redis.command(["HLEN", keys.devices(bob)]).get().int, equals: 0)
         }
     }
 
@@ -83,7 +84,7 @@ extension ScriptKeyTests {
             .pushForget, [own.shards, own.floor, own.devices(bob), own.pushed(bob)],
             [own.events, shard.logic.link.incarnation, made.string, "1", "fcm", "\"second\"", ""])
         try world.run(until: "they are answered") { answers.count == 4 }
-        #expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK", "OK"])
+        expect(answers[0].hasPrefix("m 1 ") && answers[1...] == ["1", "OK", "OK"])
     }
     /// Withdraws a deleted message: with its notification stored, and before it is.
     private func withdraw(on shard: SimulatedShard, of bob: UserID, in made: ConversationID, _ world: World) throws {
@@ -112,9 +113,9 @@ extension ScriptKeyTests {
                 ], ["bob", made.string, "1", "10", "100000", "10000", id])
             try world.run(until: "they are answered") { answers.count == (place == 0 ? 2 : 1) }
             // The answer has the time of its decision: the user was pushed for it.
-            #expect(answers.last?.first == "OK" && answers.last?.count == 2)
-            #expect(try world.redis.command(["HLEN", notifications]).get().int == 1)
-            #expect(try world.redis.command(["HGET", marks, "last"]).get().int == Int64(place + 2))
+            expect(answers.last?.first == "OK" && answers.last?.count == 2)
+            try expect(world.redis.command(["HLEN", notifications]).get().int, equals: 1)
+            try expect(world.redis.command(["HGET", marks, "last"]).get().int, equals: Int64(place + 2))
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -17,7 +18,7 @@ import Testing
         try talk.world.run(for: 100)
         talk.mark("delivered", 1)
         try talk.world.run(for: 9_000)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
         try talk.world.run(until: "the push", within: 2_000) { talk.pushes.count == 1 }
         // Read on the desktop after all: the next message gets another push.
         talk.mark("read", 1)
@@ -26,7 +27,7 @@ import Testing
         try talk.world.run(for: 1_000)
         talk.mark("read", 2)
         try talk.world.run(for: 60_000)
-        #expect(talk.pushes.count == 1)
+        expect(talk.pushes.count, equals: 1)
     }
 
     @Test func `a service is handed a push for each device, and one that it does not know is removed`() throws {
@@ -36,15 +37,15 @@ import Testing
         talk.say()
         try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
         let push = try #require(talk.handed.first)
-        #expect(push.pushToken == "0a0b" && push.text == "hi" && push.badge == 1 && push.user == "bob")
-        #expect(push.conversation == talk.id.string)
+        expect(push.pushToken == "0a0b" && push.text == "hi" && push.badge == 1 && push.user == "bob")
+        expect(push.conversation, equals: talk.id.string)
         try talk.world.run(for: 1_000)
         talk.mark("read", 1)
         try talk.world.run(for: 1_000)
         talk.say()
         try talk.world.run(until: "the next is due", within: 15_000) { talk.pushes.count == 2 }
         try talk.world.run(for: 3_600_000)
-        #expect(talk.handed.count == 1)
+        expect(talk.handed.count, equals: 1)
     }
 
     @Test func `a device that was registered since stays`() throws {
@@ -67,9 +68,9 @@ import Testing
         }
         talk.say()
         try talk.world.run(for: 20_000)
-        #expect(talk.handed.count == 1)
+        expect(talk.handed.count, equals: 1)
         try talk.world.run(for: 2 * 3_600_000)
-        #expect(talk.handed.count == 6)
+        expect(talk.handed.count, equals: 6)
     }
 
     @Test func `what a service refuses is not tried again`() throws {
@@ -78,18 +79,18 @@ import Testing
         talk.webhooks.log.answer = { PushMessage($0.body) == nil ? .accepted : .refused("status 400 BadDeviceToken") }
         talk.say()
         try talk.world.run(for: 3_600_000)
-        #expect(talk.handed.count == 1)
+        expect(talk.handed.count, equals: 1)
     }
 
     @Test func `a session that says nothing is pushed for after ten seconds, once for a flood`() throws {
         let talk = try PushTalk()
         for _ in 0..<5 { talk.say() }
         try talk.world.run(for: 9_500)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
         try talk.world.run(until: "the push", within: 1_500) { talk.pushes.count == 1 }
         for _ in 0..<5 { talk.say() }
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.count == 1)
+        expect(talk.pushes.count, equals: 1)
     }
 
     @Test(arguments: ["delivered", "read"]) func `what has come to a device by then is not pushed`(mark: String) throws
@@ -102,7 +103,7 @@ import Testing
             try talk.world.run(for: 500)
         }
         try talk.world.run(for: 120_000)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
     }
 
     @Test func `a message that came while an earlier one was delivered has ten seconds of its own`() throws {
@@ -113,9 +114,9 @@ import Testing
         try talk.world.run(for: 4_500)
         talk.say()
         try talk.world.run(for: 9_000)
-        #expect(talk.pushes.isEmpty)
+        expect(talk.pushes.isEmpty)
         try talk.world.run(for: 15_000)
-        #expect(talk.pushes.count == 1)
+        expect(talk.pushes.count, equals: 1)
     }
 
     @Test(arguments: [#""muted":true"#, #""muted":true,"muteFor":3600000"#, #""archived":true"#])
@@ -128,7 +129,7 @@ import Testing
             try talk.world.run(for: 1_000)
             talk.say()
             try talk.world.run(for: 120_000)
-            #expect(talk.pushes.isEmpty)
+            expect(talk.pushes.isEmpty)
         }
     }
 
@@ -142,7 +143,7 @@ import Testing
         try talk.world.run(for: 30_000)
         talk.say()
         try talk.world.run(for: 60_000)
-        #expect(talk.pushes.count == 1)
+        expect(talk.pushes.count, equals: 1)
         try talk.bob.connect(to: talk.world.shards[1])
         talk.mark("read", 2)
         try talk.world.run(for: 1_000)
@@ -160,7 +161,7 @@ import Testing
         try #require(talk.webhooks.couriers.first).die()
         try talk.world.run(until: "the push", within: 60_000) { talk.pushes.count == 1 }
         try talk.world.run(for: 120_000)
-        #expect(Set(talk.pushes.map(\.id)).count == 1)
+        expect(Set(talk.pushes.map(\.id)).count, equals: 1)
     }
 
     @Test func `a push that had to wait is not sent once its user has read the conversation`() throws {
@@ -172,7 +173,7 @@ import Testing
         talk.mark("read", 1)
         talk.answer(.accepted)
         try talk.world.run(for: 3_600_000)
-        #expect(talk.handed.count == 1)
+        expect(talk.handed.count, equals: 1)
     }
 
     @Test func `what was sent is not sent again because the store refused to hear of it`() throws {
@@ -187,7 +188,7 @@ import Testing
         talk.say()
         try talk.world.run(until: "it is handed over", within: 15_000) { talk.handed.count == 1 }
         try talk.world.run(for: 3_600_000)
-        #expect(talk.handed.count == 1 && refusals == 20)
-        #expect(talk.pushes.count == 1)
+        expect(talk.handed.count == 1 && refusals == 20)
+        expect(talk.pushes.count, equals: 1)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -86,7 +87,7 @@ final class PushTalk {
         let name = world.shards[0].logic.link.incarnation
         let all = [String(world.redisNow), events, name] + arguments
         let answer = world.redis.run(script, keys: keys, arguments: all)
-        #expect((try? answer.get())?.array?.first?.string == "OK", "\(script): \(answer)")
+        expect((try? answer.get())?.array?.first?.string, equals: "OK", "\(script): \(answer)")
     }
 
     func mark(_ what: String, _ number: Int) {

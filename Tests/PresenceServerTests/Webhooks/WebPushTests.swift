@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -15,18 +16,18 @@ import Testing
 
     @Test func `a subscription has one text, whatever order and escapes a client has written`() throws {
         let subscription = try WebSubscription(json: Array(Self.json.utf8))
-        #expect(subscription.text == Self.text && WebSubscription(text: Self.text) == subscription)
-        #expect(subscription.encryption != nil && subscription.place?.origin == "https://push.example.org")
-        #expect(WebSubscription(text: "{}") == nil && WebSubscription(text: "") == nil)
+        expect(subscription.text == Self.text && WebSubscription(text: Self.text) == subscription)
+        expect(subscription.encryption != nil && subscription.place?.origin == "https://push.example.org")
+        expect(WebSubscription(text: "{}") == nil && WebSubscription(text: "") == nil)
         let body =
             #"{"type":"push.due","timestamp":"2026-11-22T04:00:00Z","data":{"user":"bob","conversation":"c1","#
             + #""devices":[{"platform":"fcm","pushToken":"a"},{"platform":"web","subscription":\#(Self.text)}],"#
             + #""title":"Ana","text":"hi","badge":3}}"#
         let messages = PushMessage.all(for: "web", in: Array(body.utf8), at: 5, of: 7)
-        #expect(messages.map(\.pushToken) == [Self.text])
-        #expect(PushService.json(Self.text, of: "web") == Self.text && PushService.json("a", of: "fcm") == "\"a\"")
+        expect(messages.map(\.pushToken), equals: [Self.text])
+        expect(PushService.json(Self.text, of: "web") == Self.text && PushService.json("a", of: "fcm") == "\"a\"")
         // An entry of a queue separates its parts by spaces.
-        #expect(!Self.text.contains(" "))
+        expect(!Self.text.contains(" "))
     }
 
     @Test(arguments: [
@@ -36,7 +37,7 @@ import Testing
     ])
     func `an endpoint's host and origin are read`(text: String, host: String, origin: String) {
         let place = WebSubscription.Endpoint(text)
-        #expect(place?.host == host && place?.origin == origin)
+        expect(place?.host == host && place?.origin == origin)
     }
 
     /// Foundation reads addresses by itself, as libcurl does: an accepted one means the same to both.
@@ -59,21 +60,21 @@ import Testing
                 url.scheme?.lowercased() == "https"
                     && place.origin.hasSuffix(url.port.flatMap { $0 == 443 ? nil : ":\($0)" } ?? ""), "\(text)")
         }
-        #expect(accepted > 2_000)
+        expect(accepted > 2_000)
     }
 
     @Test func `a pattern stands for the hosts below a name`() throws {
         var configuration = ServerConfiguration()
-        #expect(WebHosts(configuration).contain("anything"))
+        expect(WebHosts(configuration).contain("anything"))
         configuration[Push.webHosts] = ["Push.example.org", "*.example.com"]
         let hosts = WebHosts(configuration)
-        #expect(hosts.contain("push.example.org") && hosts.contain("a.example.com") && hosts.contain("a.b.example.com"))
+        expect(hosts.contain("push.example.org") && hosts.contain("a.example.com") && hosts.contain("a.b.example.com"))
         for other in ["example.com", "evilexample.com", "a.push.example.org", "example.org", "push.example.org."] {
-            #expect(!hosts.contain(other), "\(other)")
+            expect(!hosts.contain(other), "\(other)")
         }
-        for name in ["a.org", "*.a.org", "localhost", "A.org"] { #expect(WebHosts.isName(name)) }
+        for name in ["a.org", "*.a.org", "localhost", "A.org"] { expect(WebHosts.isName(name)) }
         for name in ["", "*", "*.", "https://a.org", "a.org:1", "a.org/", "*.*.org", ".org", "a b"] {
-            #expect(!WebHosts.isName(name), "\(name)")
+            expect(!WebHosts.isName(name), "\(name)")
         }
     }
 
@@ -84,13 +85,13 @@ import Testing
         let message = PushMessage(
             at: 1, seq: .max, pushToken: Self.text, user: id, conversation: id, title: PushMessage.cut(long, to: 400),
             text: PushMessage.cut(long, to: 2_000), badge: .max)
-        #expect(WebPush.body(message).count <= 3_072)
+        expect(WebPush.body(message).count <= 3_072)
     }
 
     @Test func `a topic is 32 characters that differ by conversation and browser`() {
         let topics = [WebPush.topic("c1", [1]), WebPush.topic("c2", [1]), WebPush.topic("c1", [2])]
-        #expect(Set(topics).count == 3 && topics.allSatisfy { $0.utf8.count == 32 })
-        #expect(WebPush.topic("c1", [1]) == topics[0])
+        expect(Set(topics).count == 3 && topics.allSatisfy { $0.utf8.count == 32 })
+        expect(WebPush.topic("c1", [1]), equals: topics[0])
     }
 
     @Test func `the key's file is made once, and only its owner can read it`() throws {
@@ -98,19 +99,19 @@ import Testing
         defer { try? FileManager.default.removeItem(atPath: directory) }
         let file = VAPIDFile(directory: directory)
         let key = try file.key()
-        #expect(try file.key().publicText == key.publicText && key.publicText.utf8.count == 87)
+        try expect(file.key().publicText == key.publicText && key.publicText.utf8.count == 87)
         let path = directory + "/vapid.pem"
-        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
-        #expect("\(key)" == "VAPIDKey(hidden)" && Mirror(reflecting: key).children.isEmpty)
+        try expect(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int, equals: 0o600)
+        expect("\(key)" == "VAPIDKey(hidden)" && Mirror(reflecting: key).children.isEmpty)
         let other = try #require(VAPIDKey())
         try file.store(other)
-        #expect(try file.key().publicText == other.publicText && other.publicText != key.publicText)
-        #expect(try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int == 0o600)
+        try expect(file.key().publicText == other.publicText && other.publicText != key.publicText)
+        try expect(FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int, equals: 0o600)
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: path)
         #expect(throws: (any Error).self) { try file.key() }
         try FileManager.default.setAttributes([.posixPermissions: 0o600], ofItemAtPath: path)
         try "nonsense".write(toFile: path, atomically: false, encoding: .utf8)
         #expect(throws: (any Error).self) { try file.key() }
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory) == ["vapid.pem"])
+        try expect(FileManager.default.contentsOfDirectory(atPath: directory), equals: ["vapid.pem"])
     }
 }

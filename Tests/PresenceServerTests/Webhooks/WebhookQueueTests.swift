@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -29,13 +30,13 @@ import Testing
         let underWay = webhooks.log.calls.map(\.id)
         try add(200)
         // They count as waiting.
-        #expect(try world.redis.command(["ZCARD", keys[1]]).get().int == 100)
-        #expect(try world.redis.command(["HGET", keys[0], "dropped"]).get().string == "110")
-        for id in underWay { #expect(try world.redis.command(["HEXISTS", keys[2], id]).get().int == 1, "\(id)") }
+        try expect(world.redis.command(["ZCARD", keys[1]]).get().int, equals: 100)
+        try expect(world.redis.command(["HGET", keys[0], "dropped"]).get().string, equals: "110")
+        for id in underWay { try expect(world.redis.command(["HEXISTS", keys[2], id]).get().int, equals: 1, "\(id)") }
         try world.run(for: 60_000)
         let called = webhooks.log.calls.map(\.id)
-        #expect(called.count == 100 && Set(called).count == 100)
-        #expect(try world.redis.command(["HGET", keys[0], "sent"]).get().string == "100")
+        expect(called.count == 100 && Set(called).count == 100)
+        try expect(world.redis.command(["HGET", keys[0], "sent"]).get().string, equals: "100")
     }
 
     @Test func `a user who sends much takes no other's place in the queue of an endpoint that is down`() throws {
@@ -67,14 +68,14 @@ import Testing
         // One user's events are each in another conversation, and imitate those of others where possible.
         let text = "m 7 9 5 ana 6 1 0 -\u{1F}\"\\\",\\\"from\\\":\\\"p\\\"\"\u{1F}\u{1F}\u{1F}5 \"h\""
         try add("message.created", of: "c", text, 80)
-        #expect(try world.redis.ask(["HEXISTS", keys[0], "dropped"]).get().int == 0)
-        #expect(try left("p") == 20 && left("c") == 80)
+        try expect(world.redis.ask(["HEXISTS", keys[0], "dropped"]).get().int, equals: 0)
+        try expect(left("p") == 20 && left("c") == 80)
         for _ in 0..<20 { try add("message.created", of: "c", text, 50) }
-        #expect(try left("p") == 20 && left("c") == 80)
+        try expect(left("p") == 20 && left("c") == 80)
         // One more event of another user.
         try add("message.created", of: "d", text.replacing(" ana ", with: " bob "), 1)
-        #expect(try left("p") == 20 && left("c") == 79 && left("d") == 1)
-        #expect(try world.redis.ask(["HGET", keys[0], "dropped"]).get().string == "1001")
+        try expect(left("p") == 20 && left("c") == 79 && left("d") == 1)
+        try expect(world.redis.ask(["HGET", keys[0], "dropped"]).get().string, equals: "1001")
     }
 
     @Test func `a call without an answer delays the later events of its subject alone, and they keep their order`()
@@ -103,12 +104,12 @@ import Testing
         try world.run(until: "all others are called", within: 1_000) { calls.count { $0.hasPrefix("e") } == 60 }
         // Longer than they are held.
         try world.run(for: 14_000)
-        #expect(calls.filter { $0.hasPrefix("slow") } == ["slow0"])
+        expect(calls.filter { $0.hasPrefix("slow") }, equals: ["slow0"])
         shard.input { _ in answers.removeFirst()(.accepted) }
         try world.run(until: "they are called", within: 1_000) { calls.count == ids.count }
-        #expect(calls.filter { $0.hasPrefix("slow") } == ["slow0", "slow1", "slow2", "slow3"])
+        expect(calls.filter { $0.hasPrefix("slow") }, equals: ["slow0", "slow1", "slow2", "slow3"])
         try world.run(for: 60_000)
-        #expect(calls.count == ids.count)
+        expect(calls.count, equals: ids.count)
     }
 
     @Test func `a try waits no longer when Redis' clock goes back`() throws {
@@ -125,10 +126,10 @@ import Testing
             world.redisEpoch -= hours * 3_600_000
         }
         try world.run(for: 100_000)
-        #expect(webhooks.calls("user.online").count == 2)
+        expect(webhooks.calls("user.online").count, equals: 2)
         try world.run(until: "it is tried", within: 240_000) { webhooks.calls("user.online").count == 3 }
         try world.run(for: 3_600_000)
-        #expect(webhooks.calls("user.online").count == 3)
+        expect(webhooks.calls("user.online").count, equals: 3)
     }
 }
 

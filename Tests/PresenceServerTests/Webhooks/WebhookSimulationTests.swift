@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import TestSupport
@@ -92,7 +93,7 @@ final class WebhookWorld {
         let world = webhooks.world
         try world.run(until: "there is a courier") { webhooks.couriers.count == 1 }
         try world.run(for: 60_000)
-        #expect(webhooks.couriers.count == 1)
+        expect(webhooks.couriers.count, equals: 1)
         let first = try #require(webhooks.couriers.first)
         first.die()
         try world.run(until: "the other one is", within: 20_000) { webhooks.couriers.count == 1 }
@@ -114,7 +115,7 @@ final class WebhookWorld {
         webhooks.log.answer = { _ in .accepted }
         try world.run(until: "ana is told of") { webhooks.calls("user.online", of: "ana").count >= 1 }
         try world.run(for: 120_000)
-        #expect(Set(webhooks.calls("user.online", of: "ana").map(\.id)).count == 1)
+        expect(Set(webhooks.calls("user.online", of: "ana").map(\.id)).count, equals: 1)
     }
 
     @Test func `no more events wait for an endpoint than may, and those that wait are told`() throws {
@@ -130,7 +131,7 @@ final class WebhookWorld {
         webhooks.log.answer = { _ in .accepted }
         webhooks.log.forget()
         try world.run(for: 3_600_000)
-        #expect(webhooks.log.calls.count == 100)
+        expect(webhooks.log.calls.count, equals: 100)
     }
 
     @Test
@@ -163,18 +164,18 @@ final class WebhookWorld {
         }
         let stream = world.shards[0].logic.partitions.keys(of: id).offers
         let kept = try #require(world.redis.ask(["MEMORY", "USAGE", stream, "SAMPLES", "0"]).get().int)
-        #expect(kept > 4 << 20 && kept < 6 << 20)
+        expect(kept > 4 << 20 && kept < 6 << 20)
         world.redis.refuse = { _, _ in nil }
         try world.run(for: 180_000)
         let receiver = world.shards[0].logic.feature(EventDelivery.self)!.courier!.queues[0].receiver.id
         let state = world.shards[0].logic.partitions.keys(of: receiver).queue(receiver)[0].value
         let dropped = try #require(world.redis.ask(["HGET", state, "dropped"]).get().int)
         let told = webhooks.calls("message.created").map(\.id)
-        #expect(Set(told).count == told.count && told.count + Int(dropped) == count)
+        expect(Set(told).count == told.count && told.count + Int(dropped) == count)
         let texts = webhooks.calls("message.created").map { String(decoding: $0.body, as: UTF8.self) }
-        #expect(texts.count { $0.contains(#""text":"short "#) } == short.count)
-        #expect(texts.count > 800 && texts.count < 1_000)
-        #expect(try world.redis.ask(["XLEN", stream]).get().int == 0)
+        expect(texts.count { $0.contains(#""text":"short "#) }, equals: short.count)
+        expect(texts.count > 800 && texts.count < 1_000)
+        try expect(world.redis.ask(["XLEN", stream]).get().int, equals: 0)
     }
 
     @Test func `a message with long earlier texts is told without them, in less than 20 KB`() throws {
@@ -198,10 +199,10 @@ final class WebhookWorld {
         }
         try world.run(until: "all are told") { webhooks.calls("message.changed").count == 6 }
         let bodies = webhooks.calls("message.changed").map { String(decoding: $0.body, as: UTF8.self) }
-        #expect(bodies.allSatisfy { $0.utf8.count < 20_000 && $0.contains(#""editCount":"#) })
-        #expect(bodies.map { $0.contains(#""edits":"#) } == [true, true, true, true, false, false])
+        expect(bodies.allSatisfy { $0.utf8.count < 20_000 && $0.contains(#""editCount":"#) })
+        expect(bodies.map { $0.contains(#""edits":"#) }, equals: [true, true, true, true, false, false])
         // The message itself keeps them.
-        #expect(ana.texts.last { $0.contains("messageUpdated") }?.contains(#""edits":"#) == true)
+        expect(ana.texts.last { $0.contains("messageUpdated") }?.contains(#""edits":"#), equals: true)
     }
 
     @Test func `an event that a queue could not take is not lost behind a newer one`() throws {
@@ -219,7 +220,7 @@ final class WebhookWorld {
         talk.say()
         try talk.world.run(for: 5_000)
         let calls = talk.webhooks.calls("message.created")
-        #expect(calls.count == 2 && calls.map(\.id) == calls.map(\.id).sorted())
+        expect(calls.count == 2 && calls.map(\.id) == calls.map(\.id).sorted())
     }
 
     @Test func `events of one ms are told in their order`() throws {
@@ -227,13 +228,14 @@ final class WebhookWorld {
             OfferedEvent(entry: "1763712000123-\($0)", type: "user.online", at: 0, subject: "u", rest: []).id(
                 partition: 17)
         }
-        #expect(ids.sorted() == ids)
+        expect(ids.sorted(), equals: ids)
     }
 
     @Test func `scripts get the stream of their partition as the last key`() {
         let keys = Partitions(count: 4, in: KeySpace(prefix: "a")).keys(2)
-        #expect(PartitionKeys.offering([keys.shards, keys.floor]) == [keys.shards, keys.floor, "a:{p002}:offers"])
-        #expect(PartitionKeys.offering(["leases"]) == ["leases"] && PartitionKeys.offering([]).isEmpty)
+        expect(
+            PartitionKeys.offering([keys.shards, keys.floor]), equals: [keys.shards, keys.floor, "a:{p002}:offers"])
+        expect(PartitionKeys.offering(["leases"]) == ["leases"] && PartitionKeys.offering([]).isEmpty)
     }
 
     @Test func `an id that looks like the stream of offers is none`() throws {
@@ -242,6 +244,6 @@ final class WebhookWorld {
         try SimulatedClient(user, in: world).connect(to: world.shards[0])
         try world.run(for: 1_000)
         let answer = try world.redis.command(["KEYS", "*}:offers"]).get()
-        #expect(answer.array?.isEmpty == true)
+        expect(answer.array?.isEmpty, equals: true)
     }
 }
