@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -29,19 +30,19 @@ import Testing
         let other = Task { await tablet.run() }
         defer { other.cancel() }
         try await following {
-            #expect(model.requests.isEmpty)
+            expect(model.requests.isEmpty)
             try await bob.requestContact("ana", text: "We met in Lyon")
             await until { model.requests.count == 1 && tablet.requests.count == 1 }
             let request = try #require(model.requests.first)
-            #expect(request.user == "bob" && request.displayName == "Bob" && request.text == "We met in Lyon")
-            #expect(request.askedAt >= .inTests && request.id == "bob")
+            expect(request.user == "bob" && request.displayName == "Bob" && request.text == "We met in Lyon")
+            expect(request.askedAt >= .inTests && request.id == "bob")
             await model.accept(request)
             await until { model.requests.isEmpty && tablet.requests.isEmpty }
-            #expect(model.errorMessage == nil)
-            #expect(server.contacts(of: "ana") == ["bob"] && server.contacts(of: "bob") == ["ana"])
+            expect(model.errorMessage, equals: nil)
+            expect(server.contacts(of: "ana") == ["bob"] && server.contacts(of: "bob") == ["ana"])
             // Another device is as fast.
             await tablet.accept(request)
-            #expect(tablet.errorMessage == nil)
+            expect(tablet.errorMessage, equals: nil)
         }
     }
 
@@ -52,8 +53,8 @@ import Testing
             await model.refuse(model.requests[0])
             await until { model.requests.isEmpty }
             try await bob.requestContact("ana", text: "Please")
-            #expect(try await stage.client.visibility().contacts.isEmpty)
-            #expect(model.requests.isEmpty && server.contacts(of: "bob").isEmpty)
+            try await expect(stage.client.visibility().contacts.isEmpty)
+            expect(model.requests.isEmpty && server.contacts(of: "bob").isEmpty)
         }
     }
 
@@ -62,35 +63,35 @@ import Testing
             try await bob.requestContact("ana")
             await until { model.requests.count == 1 }
             await stage.goOffline()
-            #expect(model.requests.count == 1, "as last known")
+            expect(model.requests.count, equals: 1, "as last known")
             server.goOnline()
             await stage.connected()
             await until { model.requests.count == 1 }
             await model.block("bob")
             await until { model.requests.isEmpty }
-            #expect(try await stage.client.visibility().blocked == ["bob"])
+            try await expect(stage.client.visibility().blocked, equals: ["bob"])
         }
     }
 
     @Test func `what cannot be asked is told, and what is hidden is not`() async throws {
         await stage.connected()
         let error = await #expect(throws: PresenceError.self) { try await stage.client.requestContact("ana") }
-        #expect(error?.code == .validationFailed && error?.field == "user")
+        expect(error?.code == .validationFailed && error?.field == "user")
         await #expect(throws: PresenceError.self) { try await stage.client.requestContact("no id") }
         await model.ask("bob", text: String(repeating: "a", count: 141))
-        #expect(model.errorMessage == "This text cannot be used." && model.message == nil)
+        expect(model.errorMessage == "This text cannot be used." && model.message == nil)
         await model.ask("nobody")
-        #expect(model.errorMessage == nil && model.message == "Your request was sent.")
+        expect(model.errorMessage == nil && model.message == "Your request was sent.")
         let missing = await #expect(throws: PresenceError.self) {
             try await stage.client.answerContact("bob", accept: false)
         }
-        #expect(missing?.code == .notFound)
+        expect(missing?.code, equals: .notFound)
         server.fail("requestContact", with: PresenceError(.unknownType))
         await model.ask("bob")
-        #expect(model.errorMessage == "The server does not offer that.")
+        expect(model.errorMessage, equals: "The server does not offer that.")
         await stage.goOffline()
         await model.ask("bob")
-        #expect(model.errorMessage == "There is no connection to the server.")
+        expect(model.errorMessage, equals: "There is no connection to the server.")
     }
 
     @Test func `two who ask each other are contacts at once`() async throws {
@@ -98,12 +99,12 @@ import Testing
         await stage.connected()
         try await bob.requestContact("ana")
         try await stage.client.requestContact("bob")
-        #expect(server.contacts(of: "ana") == ["bob"] && server.contacts(of: "bob") == ["ana"])
+        expect(server.contacts(of: "ana") == ["bob"] && server.contacts(of: "bob") == ["ana"])
     }
 
     @Test func `a stranger's conversation is a request until it is answered`() async throws {
         try await stage.client.setVisibility(conversationsFrom: .contacts)
-        #expect(try await stage.client.visibility().conversationsFrom == .contacts)
+        try await expect(stage.client.visibility().conversationsFrom, equals: .contacts)
         for await me in stage.client.meUpdates where me.visibility?.conversationsFrom == .contacts { break }
         await #expect(throws: PresenceError.self) { try await stage.client.setVisibility(conversationsFrom: .nobody) }
         let (messages, theirs) = (PresenceMessenger(stage.client), PresenceMessenger(bob))
@@ -113,15 +114,15 @@ import Testing
         let made = try await theirs.directConversation(with: "ana", metadata: nil)
         try await theirs.send("Hello", in: made.id)
         await until { list.conversations.first?.lastMessage?.text == "Hello" }
-        #expect(list.conversations[0].isRequest && list.unreadCount == 0)
-        #expect(!made.isRequest, "only the one who has not answered sees it")
+        expect(list.conversations[0].isRequest && list.unreadCount == 0)
+        expect(!made.isRequest, "only the one who has not answered sees it")
         await messages.markRead(in: made.id, upTo: nil)
         try await stage.client.answerContact("bob", accept: true)
         await until { list.conversations.first?.isRequest == false }
-        #expect(server.contacts(of: "ana").isEmpty, "it opens the conversation alone")
+        expect(server.contacts(of: "ana").isEmpty, "it opens the conversation alone")
         for await conversations in theirs.conversationList
         where conversations.first?.member("ana")?.read == 1 { break }
-        #expect(list.conversations[0].unreadCount == 0)
+        expect(list.conversations[0].unreadCount, equals: 0)
     }
 
     @Test func `a message to a stranger answers them too, and a refusal archives`() async throws {
@@ -140,8 +141,8 @@ import Testing
         await until { list.conversations.count == 2 }
         try await stage.client.answerContact("cy", accept: false)
         await until { list.archived.count == 1 }
-        #expect(list.archived[0].isRequest && list.archived[0].participants == ["ana", "cy"])
+        expect(list.archived[0].isRequest && list.archived[0].participants == ["ana", "cy"])
         let coded = try JSONDecoder().decode(ChatConversation.self, from: JSONEncoder().encode(list.archived[0]))
-        #expect(coded.isRequest)
+        expect(coded.isRequest)
     }
 }

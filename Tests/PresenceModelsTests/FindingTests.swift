@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -25,50 +26,50 @@ import Testing
 
     @Test func `a name is searched 0.4 s after the last key, once`() async {
         model.text = "b"
-        #expect(!model.isSearching, "it is too short")
+        expect(!model.isSearching, "it is too short")
         for text in ["bo", "bob"] {
             model.text = text
-            #expect(model.isSearching)
+            expect(model.isSearching)
         }
         await pause()
         await until { model.found.count == 2 }
-        #expect(model.found.map(\.displayName) == ["Bob Ray", "Bobbie Bea"] && !model.isSearching)
-        #expect(server.requests("GET /v1/people").compactMap { $0["starts"] as? String } == ["bob"])
+        expect(model.found.map(\.displayName) == ["Bob Ray", "Bobbie Bea"] && !model.isSearching)
+        expect(server.requests("GET /v1/people").compactMap { $0["starts"] as? String }, equals: ["bob"])
         model.text = "@BOB r"
-        #expect(model.found.isEmpty, "another text")
+        expect(model.found.isEmpty, "another text")
         await model.search()
-        #expect(model.found.map(\.id) == ["u1"] && model.found[0].username == "zed.1")
+        expect(model.found.map(\.id) == ["u1"] && model.found[0].username == "zed.1")
         model.text = "zoe"
         await model.search()
-        #expect(model.hasFoundNobody && model.message == "Nobody was found. Ask them how their name is spelt.")
+        expect(model.hasFoundNobody && model.message == "Nobody was found. Ask them how their name is spelt.")
     }
 
     @Test func `without a directory, a whole username is looked up`() async throws {
         server.hasDirectory = false
         model.text = "bob"
         await model.search()
-        #expect(model.hasFoundNobody)
+        expect(model.hasFoundNobody)
         model.text = "@BEA"
         await model.search()
-        #expect(model.found.map(\.displayName) == ["Bobbie Bea"])
-        #expect(server.requests("GET /v1/people").count == 1, "it is known by then")
+        expect(model.found.map(\.displayName), equals: ["Bobbie Bea"])
+        expect(server.requests("GET /v1/people").count, equals: 1, "it is known by then")
         await #expect(throws: PresenceError.self) { try await stage.client.users(startingWith: "bob") }
-        #expect(try await stage.client.user(named: "nobody.x") == nil)
-        #expect(try await stage.client.user(named: "no name") == nil)
+        try await expect(stage.client.user(named: "nobody.x"), equals: nil)
+        try await expect(stage.client.user(named: "no name"), equals: nil)
     }
 
     @Test func `hidden users are not found, and a hidden profile only by username`() async throws {
         let shy = server.client(as: "u2")
         try await shy.setVisibility(presence: .nobody)
-        #expect(try await stage.client.users(startingWith: "bob").map(\.id) == ["u1"])
-        #expect(try await stage.client.users(startingWith: "be").map(\.displayName) == [""])
+        try await expect(stage.client.users(startingWith: "bob").map(\.id), equals: ["u1"])
+        try await expect(stage.client.users(startingWith: "be").map(\.displayName), equals: [""])
         try await shy.setVisibility(findable: .contacts)
-        #expect(try await stage.client.users(startingWith: "be").isEmpty)
-        #expect(try await stage.client.user(named: "bea") == nil)
+        try await expect(stage.client.users(startingWith: "be").isEmpty)
+        try await expect(stage.client.user(named: "bea"), equals: nil)
         try await shy.addContacts(["ana"])
-        #expect(try await stage.client.user(named: "bea")?.id == "u2")
+        try await expect(stage.client.user(named: "bea")?.id, equals: "u2")
         try await shy.block(["ana"])
-        #expect(try await stage.client.user(named: "bea") == nil)
+        try await expect(stage.client.user(named: "bea"), equals: nil)
     }
 
     @Test func `refusals are told`() async throws {
@@ -76,16 +77,16 @@ import Testing
             let error = await #expect(throws: PresenceError.self) {
                 try await stage.client.users(startingWith: "bob", limit: limit)
             }
-            #expect(error?.field == "limit")
+            expect(error?.field, equals: "limit")
         }
-        #expect(try await stage.client.users(startingWith: "bob", limit: 1).count == 1)
+        try await expect(stage.client.users(startingWith: "bob", limit: 1).count, equals: 1)
         server.fail("GET /v1/people", with: PresenceError(.rateLimited, retryAfter: .seconds(1)))
         model.text = "bob"
         await model.search()
-        #expect(model.errorMessage == "That was too fast." && model.found.isEmpty)
+        expect(model.errorMessage == "That was too fast." && model.found.isEmpty)
         await model.search()
-        #expect(model.found.count == 2)
+        expect(model.found.count, equals: 2)
         await model.add("u1")
-        #expect(server.contacts(of: "ana") == ["u1"])
+        expect(server.contacts(of: "ana"), equals: ["u1"])
     }
 }

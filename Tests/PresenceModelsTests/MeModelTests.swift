@@ -1,3 +1,4 @@
+import Expectations
 import PresenceKit
 import PresenceTesting
 import Testing
@@ -14,8 +15,8 @@ import Testing
         await until { model.me.status?.status == .busy && model.me.status?.text == "lunch" }
         await model.choose(.auto, text: "")
         await until { model.me.status?.status == .auto && model.me.status?.text == nil }
-        #expect(stage.requested("status", "status") == ["busy", "auto"])
-        #expect(stage.requested("status", "text") == ["lunch", nil])
+        expect(stage.requested("status", "status"), equals: ["busy", "auto"])
+        expect(stage.requested("status", "text"), equals: ["lunch", nil])
         run.cancel()
     }
 
@@ -25,13 +26,13 @@ import Testing
         server.fail(
             "status", with: PresenceError(.validationFailed, "text must be at most 140 characters", field: "text"))
         await model.choose(.busy, text: "x")
-        #expect(model.errorMessage == "This text cannot be used.")
+        expect(model.errorMessage, equals: "This text cannot be used.")
         server.hold()
         let choice = Task { await model.choose(.busy) }
         await server.received("status", count: 2)
         choice.cancel()
         await choice.value
-        #expect(model.errorMessage == nil)
+        expect(model.errorMessage, equals: nil)
     }
 
     @Test func `a choice that is being saved is shown as such`() async {
@@ -41,7 +42,7 @@ import Testing
         await until { model.isSaving }
         server.release()
         await choice.value
-        #expect(!model.isSaving)
+        expect(!model.isSaving)
     }
 
     @Test func `a status that is chosen offline is shown as queued`() async {
@@ -51,11 +52,11 @@ import Testing
         await stage.goOffline()
         await model.choose(.busy)
         await until { model.isStatusQueued }
-        #expect(model.errorMessage == nil)
+        expect(model.errorMessage, equals: nil)
         await stage.goOnline()
         await until { !model.isStatusQueued && model.me.status?.status == .busy }
         await model.choose(.auto, clearAfter: .zero)
-        #expect(model.errorMessage == "This time cannot be used.")
+        expect(model.errorMessage, equals: "This time cannot be used.")
         run.cancel()
     }
 
@@ -70,7 +71,7 @@ import Testing
         await until { !model.isStatusQueued && model.me.status?.status == .busy }
         try await server.client(as: "ana").setStatus(.invisible)
         await until { !model.isStatusQueued && model.me.status?.status == .invisible }
-        #expect(model.errorMessage == nil)
+        expect(model.errorMessage, equals: nil)
 
         await stage.goOffline()
         await model.choose(.busy, text: "lunch")
@@ -78,7 +79,7 @@ import Testing
         server.fail("connect", with: PresenceError(.validationFailed, "no", field: "status.text"))
         server.goOnline()
         await until { !model.isStatusQueued && model.errorMessage != nil }
-        #expect(model.errorMessage == "This text cannot be used.")
+        expect(model.errorMessage, equals: "This text cannot be used.")
         run.cancel()
     }
 
@@ -87,9 +88,10 @@ import Testing
         let run = Task { await model.run() }
         await until { model.me.user == "ana" }
         await stage.goOffline()
-        #expect(try await stage.client.updateProfile(ProfileChanges(displayName: "Ana"), offline: .queue) == .queued)
+        try await expect(
+            stage.client.updateProfile(ProfileChanges(displayName: "Ana"), offline: .queue), equals: .queued)
         await until { model.displayName == "Ana" && model.pending.waiting != nil }
-        #expect(model.me.profile?.displayName == nil)
+        expect(model.me.profile?.displayName, equals: nil)
         await stage.goOnline()
         await until { model.pending.waiting == nil }
         await until { model.me.profile?.displayName == "Ana" }

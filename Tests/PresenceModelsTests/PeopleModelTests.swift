@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -12,11 +13,11 @@ import Testing
         let model = RosterModel(stage.client, users: ["dan", "bob", "cy"])
         let run = Task { await model.run() }
         await until { model.people.count == 3 }
-        #expect(model.people.map(\.user) == ["bob", "cy", "dan"])
-        #expect(model.isComplete && model.freshness == .live)
+        expect(model.people.map(\.user), equals: ["bob", "cy", "dan"])
+        expect(model.isComplete && model.freshness == .live)
         server.set(.online("dan", name: "Ana"), .offline("bob", name: "Bob"))
         await until { model.people.map(\.user) == ["dan", "cy", "bob"] }
-        #expect(model.online.map(\.user) == ["dan", "cy"])
+        expect(model.online.map(\.user), equals: ["dan", "cy"])
         run.cancel()
         await run.value
     }
@@ -33,9 +34,9 @@ import Testing
         let run = Task { await model.run() }
         await until { model.people.count == 2 }
         model.users = ["bob", "cy"]
-        #expect(model.people.map(\.user) == ["bob"], "at once")
+        expect(model.people.map(\.user), equals: ["bob"], "at once")
         await until { model.people.map(\.user) == ["bob", "cy"] }
-        #expect(model.changed == ["cy"], "bob was shown, and has not changed")
+        expect(model.changed, equals: ["cy"], "bob was shown, and has not changed")
         server.set(.offline("cy", name: "Cy"))
         await until { !model.people[1].isOnline }
         run.cancel()
@@ -48,7 +49,7 @@ import Testing
         await until { model.freshness == .live && !model.people.isEmpty }
         server.goOffline()
         await until { if case .stale = model.freshness { true } else { false } }
-        #expect(model.people.first?.isOnline == true, "as last known")
+        expect(model.people.first?.isOnline, equals: true, "as last known")
         server.goOnline()
         await until { model.freshness == .live }
         run.cancel()
@@ -64,15 +65,15 @@ import Testing
 
     @Test func `a user has a name, a status line, and a freshness`() async {
         let model = PersonModel(stage.client, user: "bob")
-        #expect(model.name == "bob" && model.subtitle == "" && !model.isLive)
+        expect(model.name == "bob" && model.subtitle == "" && !model.isLive)
         let run = Task { await model.run() }
         await until { model.isOnline }
-        #expect(model.name == "Bob" && model.subtitle == "Online" && model.isLive)
+        expect(model.name == "Bob" && model.subtitle == "Online" && model.isLive)
         server.set(.online("bob", name: "Bob", status: .busy, text: "In a meeting"))
         await until { model.subtitle == "In a meeting" }
         server.set(.online("bob", status: .away))
         await until { model.subtitle == "Away" }
-        #expect(model.name == "bob")
+        expect(model.name, equals: "bob")
         server.set(.offline("bob"))
         await until { model.subtitle == "Offline" && !model.isOnline }
         await stage.client.disconnect()
@@ -86,10 +87,10 @@ import Testing
         let run = Task { await model.run() }
         await stage.connected()
         await until { model.isConnected }
-        #expect(model.banner == nil && !model.canRetry)
+        expect(model.banner == nil && !model.canRetry)
         server.goOffline()
         await until { model.banner == "No connection. Trying again…" }
-        #expect(model.canRetry)
+        expect(model.canRetry)
         model.retry()
         server.isStale = true
         server.goOnline()

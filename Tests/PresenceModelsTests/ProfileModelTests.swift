@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -19,21 +20,21 @@ import Testing
 
     @Test func `the form shows what is saved, and nothing is changed`() async {
         let (model, run) = await opened()
-        #expect(!model.hasChanges && !model.canSave && !model.isLoading && !model.showError && !model.showSuccess)
-        #expect(model.usernameAvailable == nil || model.usernameAvailable == true)
-        #expect(users.usernameChecks.isEmpty, "an unchanged name is not asked for")
+        expect(!model.hasChanges && !model.canSave && !model.isLoading && !model.showError && !model.showSuccess)
+        expect(model.usernameAvailable == nil || model.usernameAvailable == true)
+        expect(users.usernameChecks.isEmpty, "an unchanged name is not asked for")
         run.cancel()
     }
 
     @Test func `a changed name can be saved, which is told`() async {
         let (model, run) = await opened()
         model.displayName = " Ana Silva "
-        #expect(model.hasChanges && model.canSave)
+        expect(model.hasChanges && model.canSave)
         await model.save()
-        #expect(model.showSuccess && !model.hasChanges && model.displayName == "Ana Silva")
-        #expect(users.updates == [ProfileChanges(displayName: "Ana Silva")])
+        expect(model.showSuccess && !model.hasChanges && model.displayName == "Ana Silva")
+        expect(users.updates, equals: [ProfileChanges(displayName: "Ana Silva")])
         model.displayName = "Another"
-        #expect(!model.showSuccess, "until the next change")
+        expect(!model.showSuccess, "until the next change")
         run.cancel()
     }
 
@@ -44,18 +45,18 @@ import Testing
         await model.save()
         model.photoURL = nil
         await model.save()
-        #expect(users.updates.map(\.photoURL) == [Change(url), .remove])
+        expect(users.updates.map(\.photoURL), equals: [Change(url), .remove])
         run.cancel()
     }
 
     @Test func `a name that breaks the rule cannot be saved`() async {
         let (model, run) = await opened()
         model.displayName = String(repeating: "x", count: 51)
-        #expect(model.displayNameError == "Display name must be 50 characters or less" && !model.canSave)
+        expect(model.displayNameError == "Display name must be 50 characters or less" && !model.canSave)
         model.displayName = " "
-        #expect(!model.canSave)
+        expect(!model.canSave)
         await model.save()
-        #expect(users.updates.isEmpty)
+        expect(users.updates.isEmpty)
         run.cancel()
     }
 
@@ -65,11 +66,11 @@ import Testing
             reason: "There is no connection to the server.", outcomeUnknown: false)
         model.displayName = "Bea"
         await model.save()
-        #expect(model.errorMessage == "Failed to save the user. There is no connection to the server.")
-        #expect(model.showError && model.hasChanges && model.displayName == "Bea")
+        expect(model.errorMessage, equals: "Failed to save the user. There is no connection to the server.")
+        expect(model.showError && model.hasChanges && model.displayName == "Bea")
         users.failure = nil
         await model.retry()
-        #expect(!model.showError && model.showSuccess && !model.hasChanges)
+        expect(!model.showError && model.showSuccess && !model.hasChanges)
         run.cancel()
     }
 
@@ -82,9 +83,9 @@ import Testing
                 id: "me", displayName: "Theirs", username: "ana.b", profileImageURL: url, lastSeen: .inTests,
                 createdAt: .inTests))
         await until { model.photoURL == url }
-        #expect(model.displayName == "Mine" && model.hasChanges)
+        expect(model.displayName == "Mine" && model.hasChanges)
         model.discardChanges()
-        #expect(model.displayName == "Theirs" && !model.hasChanges)
+        expect(model.displayName == "Theirs" && !model.hasChanges)
         run.cancel()
     }
 
@@ -93,7 +94,7 @@ import Testing
         users.isOffline = true
         model.displayName = "Ana Silva"
         await model.save()
-        #expect(model.isQueued && model.showSuccess && !model.hasChanges)
+        expect(model.isQueued && model.showSuccess && !model.hasChanges)
         run.cancel()
     }
 
@@ -107,8 +108,8 @@ import Testing
         model.photoURL = URL(string: "https://example.org/a.jpg")
         users.clock.advance(by: .seconds(1))
         await saving.value
-        #expect(users.updates == [ProfileChanges(displayName: "Ana Silva")])
-        #expect(model.displayName == "Ana Sousa" && model.photoURL != nil && model.hasChanges && model.canSave)
+        expect(users.updates, equals: [ProfileChanges(displayName: "Ana Silva")])
+        expect(model.displayName == "Ana Sousa" && model.photoURL != nil && model.hasChanges && model.canSave)
         run.cancel()
     }
 
@@ -121,7 +122,7 @@ import Testing
         let picture = URL(string: "https://example.org/a.jpg")
         users.set(User(id: "me", displayName: "Ana", username: "ana.b", profileImageURL: picture))
         await until { model.photoURL == picture }
-        #expect(model.displayName == "Ana Silva" && !model.hasChanges && model.username == "ana.b")
+        expect(model.displayName == "Ana Silva" && !model.hasChanges && model.username == "ana.b")
         users.set(User(id: "me", displayName: "Ana Silva"))
         await until { model.photoURL == nil }
         users.set(User(id: "me", displayName: "Elsewhere"))
@@ -134,10 +135,10 @@ import Testing
         users.isOffline = true
         model.displayName = "Ana Silva"
         await model.save()
-        #expect(model.isQueued)
+        expect(model.isQueued)
         users.refuse(.invalid(field: "displayName", reason: "This name cannot be used."))
         await until { model.errorMessage == "This name cannot be used." }
-        #expect(!model.isQueued && !model.showSuccess && model.displayName == "Ana")
+        expect(!model.isQueued && !model.showSuccess && model.displayName == "Ana")
         run.cancel()
     }
 
@@ -146,18 +147,18 @@ import Testing
     @Test func `a username is asked for half a second after the last key, once`() async {
         let (model, run) = await opened()
         model.username = "ana.s"
-        #expect(model.isCheckingAvailability && !model.canSave)
+        expect(model.isCheckingAvailability && !model.canSave)
         await clock.sleepers()
         clock.advance(by: .milliseconds(499))
         model.username = "ana.si"
         await clock.sleepers()
         clock.advance(by: .milliseconds(499))
-        #expect(users.usernameChecks.isEmpty)
+        expect(users.usernameChecks.isEmpty)
         clock.advance(by: .milliseconds(1))
         await until { model.usernameAvailable == true }
-        #expect(users.usernameChecks == ["ana.si"] && !model.isCheckingAvailability && model.canSave)
+        expect(users.usernameChecks == ["ana.si"] && !model.isCheckingAvailability && model.canSave)
         await model.save()
-        #expect(model.showSuccess && users.updates.isEmpty, "only the username was changed")
+        expect(model.showSuccess && users.updates.isEmpty, "only the username was changed")
         run.cancel()
     }
 
@@ -165,19 +166,19 @@ import Testing
         let (model, run) = await opened()
         users.takenUsernames = ["bob"]
         model.username = "a..b"
-        #expect(model.usernameError?.hasPrefix("Invalid username format.") == true && !model.isCheckingAvailability)
+        expect(model.usernameError?.hasPrefix("Invalid username format.") == true && !model.isCheckingAvailability)
         model.username = "Bob"
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
         await until { model.usernameError == "This username is already taken." }
-        #expect(model.usernameAvailable == false && !model.canSave)
+        expect(model.usernameAvailable == false && !model.canSave)
         users.failure = PresenceError.fetchFailed(reason: "")
         model.username = "carl"
         await clock.sleepers()
         clock.advance(by: .milliseconds(500))
         await until { model.usernameError == "Failed to check availability." }
         model.username = "ana.b"
-        #expect(model.usernameError == nil && model.usernameAvailable == true && !model.hasChanges)
+        expect(model.usernameError == nil && model.usernameAvailable == true && !model.hasChanges)
         run.cancel()
     }
 
@@ -189,13 +190,13 @@ import Testing
         clock.advance(by: .milliseconds(500))
         await until { model.usernameError == "Failed to check availability." }
         await model.retry()
-        #expect(model.usernameError == "Failed to check availability." && !model.canSave)
+        expect(model.usernameError == "Failed to check availability." && !model.canSave)
         users.failure = nil
         await model.retry()
-        #expect(model.usernameAvailable == true && model.usernameError == nil && model.canSave)
-        #expect(users.usernameChecks == ["carl", "carl", "carl"] && users.updates.isEmpty)
+        expect(model.usernameAvailable == true && model.usernameError == nil && model.canSave)
+        expect(users.usernameChecks == ["carl", "carl", "carl"] && users.updates.isEmpty)
         await model.save()
-        #expect(model.showSuccess && !model.hasChanges)
+        expect(model.showSuccess && !model.hasChanges)
         run.cancel()
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -40,10 +41,10 @@ import Testing
         let (model, run) = await opened(users)
         model.displayName = "Ana Silva"
         await model.save()
-        #expect(model.isQueued && !model.hasChanges)
+        expect(model.isQueued && !model.hasChanges)
         users.isOffline = false
         await until { !model.isQueued }
-        #expect(model.showSuccess && !model.showError && model.displayName == "Ana Silva" && !model.hasChanges)
+        expect(model.showSuccess && !model.showError && model.displayName == "Ana Silva" && !model.hasChanges)
         run.cancel()
     }
 
@@ -51,14 +52,14 @@ import Testing
         let (model, run) = await opened(SilentUsers(users: users))
         model.displayName = "Ana Silva"
         await model.save()
-        #expect(model.isQueued)
+        expect(model.isQueued)
         users.delay = .seconds(1)
         users.isOffline = false
         await users.clock.sleepers()
         users.set(User(id: "me", displayName: "Elsewhere"))
         users.clock.advance(by: .seconds(1))
         await until { model.displayName == "Elsewhere" }
-        #expect(!model.isQueued && !model.hasChanges)
+        expect(!model.isQueued && !model.hasChanges)
         run.cancel()
     }
 
@@ -66,7 +67,7 @@ import Testing
         let (model, run) = await opened(SilentUsers(users: users) { [users] in users.isOffline = false })
         model.displayName = "Ana Silva"
         await model.save()
-        #expect(!model.isQueued && model.showSuccess && model.displayName == "Ana Silva" && !model.hasChanges)
+        expect(!model.isQueued && model.showSuccess && model.displayName == "Ana Silva" && !model.hasChanges)
         run.cancel()
     }
 
@@ -78,10 +79,10 @@ import Testing
         await model.save()
         users.refuse(.invalid(field: "displayName", reason: "This name cannot be used."))
         await until { model.errorMessage == "This name cannot be used." }
-        #expect(model.isQueued && model.displayName == "Ana" && model.photoURL == picture)
+        expect(model.isQueued && model.displayName == "Ana" && model.photoURL == picture)
         users.isOffline = false
         await until { !model.isQueued }
-        #expect(model.photoURL == picture && !model.hasChanges && !model.showSuccess && model.showError)
+        expect(model.photoURL == picture && !model.hasChanges && !model.showSuccess && model.showError)
         run.cancel()
     }
 }

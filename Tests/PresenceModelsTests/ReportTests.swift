@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -20,10 +21,10 @@ import Testing
         let what = PresenceClient.Report(conversation: "c1", message: sent.id, reason: "spam", text: "Again")
         let id = try await stage.client.report(what)
         _ = try await eve.edit(sent, text: "harmless")
-        #expect(try await stage.client.report(what) == id)
+        try await expect(stage.client.report(what), equals: id)
         let report = try #require(server.reports.first)
-        #expect(server.reports.count == 1 && report["by"] as? String == "ana" && report["user"] as? String == "eve")
-        #expect((report["evidence"] as? [String: any Sendable])?["text"] as? String == "Buy this")
+        expect(server.reports.count == 1 && report["by"] as? String == "ana" && report["user"] as? String == "eve")
+        expect((report["evidence"] as? [String: any Sendable])?["text"] as? String, equals: "Buy this")
     }
 
     @Test func `what cannot be seen cannot be reported`() async throws {
@@ -33,28 +34,28 @@ import Testing
             PresenceClient.Report(conversation: "none", message: "m", reason: "spam"),
         ] {
             let error = await #expect(throws: PresenceError.self) { try await stage.client.report(what) }
-            #expect(error?.code == .notFound)
+            expect(error?.code, equals: .notFound)
         }
         let own = await #expect(throws: PresenceError.self) {
             try await stage.client.report(.init(user: "ana", reason: "spam"))
         }
-        #expect(own?.code == .validationFailed && own?.field == "user")
+        expect(own?.code == .validationFailed && own?.field == "user")
     }
 
     @Test func `the form sends one report, and blocks if that is wanted`() async throws {
         let form = PresenceClient.Report.Form(.init(user: "eve", reason: ""), client: stage.client)
-        #expect(!form.canSend)
+        expect(!form.canSend)
         form.reason = "insults"
         form.text = String(repeating: "a", count: 2_001)
         form.blocksUser = true
-        #expect(form.text.count == 2_000 && form.canSend)
+        expect(form.text.count == 2_000 && form.canSend)
         server.fail("POST /v1/reports", with: PresenceError(.unavailable, retryAfter: .seconds(3)))
         await form.send()
-        #expect(form.errorMessage == "The server cannot do that at the moment." && !form.isSent && form.canSend)
+        expect(form.errorMessage == "The server cannot do that at the moment." && !form.isSent && form.canSend)
         await form.send()
-        #expect(form.isSent && !form.canSend && form.message == "Thank you. The operators will look at it.")
-        #expect(server.reports.map { $0["reason"] as? String } == ["insults"])
-        #expect(try await stage.client.visibility().blocked == ["eve"])
+        expect(form.isSent && !form.canSend && form.message == "Thank you. The operators will look at it.")
+        expect(server.reports.map { $0["reason"] as? String }, equals: ["insults"])
+        try await expect(stage.client.visibility().blocked, equals: ["eve"])
     }
 
     @Test func `a refused text says why at its message`() async throws {
@@ -68,26 +69,26 @@ import Testing
         await model.send()
         await until { model.messages.first.flatMap { model.statusText(of: $0) }?.hasPrefix("Not sent") == true }
         let message = try #require(model.messages.first)
-        #expect(model.statusText(of: message) == "Not sent: This text was not accepted: No advertising here.")
-        #expect(PresenceError(.refused).localizedDescription == "This text was not accepted.")
+        expect(model.statusText(of: message), equals: "Not sent: This text was not accepted: No advertising here.")
+        expect(PresenceError(.refused).localizedDescription, equals: "This text was not accepted.")
     }
 
     @Test func `a ban says why and until when, in the app's language`() {
         let until = Date(timeIntervalSince1970: 4_102_444_800)
         let error = PresenceError(.banned, reason: .init(rawValue: "Spam"), until: until)
         Sentence.Language.$ofTask.withValue(.english) {
-            #expect(
-                error.localizedDescription == "An administrator has banned you here until \(Sentence.time(until)): Spam"
-            )
-            #expect(Sentence.time(until).contains("2100"))
-            #expect(
-                PresenceError(.banned, reason: .init(rawValue: "Spam")).localizedDescription
-                    == "An administrator has banned you here: Spam")
-            #expect(PresenceError(.banned).localizedDescription == "An administrator has banned you here.")
+            expect(
+                error.localizedDescription,
+                equals: "An administrator has banned you here until \(Sentence.time(until)): Spam")
+            expect(Sentence.time(until).contains("2100"))
+            expect(
+                PresenceError(.banned, reason: .init(rawValue: "Spam")).localizedDescription,
+                equals: "An administrator has banned you here: Spam")
+            expect(PresenceError(.banned).localizedDescription, equals: "An administrator has banned you here.")
         }
         Sentence.Language.$ofTask.withValue(.german) {
-            #expect(error.localizedDescription.hasPrefix("Ein Administrator hat Sie hier bis "))
-            #expect(error.localizedDescription.hasSuffix(" gesperrt: Spam"))
+            expect(error.localizedDescription.hasPrefix("Ein Administrator hat Sie hier bis "))
+            expect(error.localizedDescription.hasSuffix(" gesperrt: Spam"))
         }
     }
 }

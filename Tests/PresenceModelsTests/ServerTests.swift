@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -16,22 +17,22 @@ import Testing
 
     @Test func `reads return the missing ids, and the reason while offline`() async throws {
         let people = try await client.people(["bob", "nobody"])
-        #expect(people.map(\.user) == ["bob"] && people.missing == ["nobody"] && people.isComplete)
-        #expect(try await client.person("nobody") == nil)
+        expect(people.map(\.user) == ["bob"] && people.missing == ["nobody"] && people.isComplete)
+        try await expect(client.person("nobody"), equals: nil)
         await stage.goOffline()
         let held = try await client.people(["bob", "stranger"])
-        #expect(held.first?.freshness.isLive == false)
-        #expect(held.missing == ["stranger"] && held.unanswered == ["stranger"])
-        #expect(held.problem?.code == .notConnected)
+        expect(held.first?.freshness.isLive, equals: false)
+        expect(held.missing == ["stranger"] && held.unanswered == ["stranger"])
+        expect(held.problem?.code, equals: .notConnected)
         await #expect(throws: PresenceError.self) { try await client.person("stranger") }
     }
 
     @Test func `writes are queued or fail while offline, and are made after it`() async throws {
         await stage.connected()
         await stage.goOffline()
-        #expect(try await client.updateProfile(ProfileChanges(displayName: "A"), offline: .queue) == .queued)
-        #expect(try await client.updateProfile(ProfileChanges(locale: "de"), offline: .queue) == .queued)
-        #expect(try await client.setStatus(.busy) == .queued)
+        try await expect(client.updateProfile(ProfileChanges(displayName: "A"), offline: .queue), equals: .queued)
+        try await expect(client.updateProfile(ProfileChanges(locale: "de"), offline: .queue), equals: .queued)
+        try await expect(client.setStatus(.busy), equals: .queued)
         await #expect(throws: PresenceError.self) { try await client.block(["eve"]) }
         server.goOnline()
         for await me in client.meUpdates where me.profile?.displayName == "A" && me.profile?.locale == "de" { break }
@@ -46,26 +47,26 @@ import Testing
         await stage.goOffline()
         server.set(.offline("bob", name: "Bob"))
         server.setTyping(["bob"], in: "c1")
-        #expect(try await client.person("bob")?.isOnline == true, "as last known")
+        try await expect(client.person("bob")?.isOnline, equals: true, "as last known")
         var shown = await typing.next()
-        #expect(shown?.users == [])
+        expect(shown?.users, equals: [])
         server.goOnline()
         while shown?.users != ["bob"] { shown = await typing.next() }
-        #expect(try await client.person("bob")?.isOnline == false)
+        try await expect(client.person("bob")?.isOnline, equals: false)
     }
 
     @Test func `a client that starts closed says so, and one that signed out has no users`() async throws {
         await client.disconnect()
-        #expect(try await client.people(["bob"]).problem?.code == .notConnected)
+        try await expect(client.people(["bob"]).problem?.code, equals: .notConnected)
         var bob = client.updates(of: "bob").makeAsyncIterator()
         let shown = await bob.next()
-        #expect(shown?.freshness.isLive == false && shown?.problem?.code == .notConnected)
+        expect(shown?.freshness.isLive == false && shown?.problem?.code == .notConnected)
         client.connect()
         var live = await bob.next()
         while live?.freshness.isLive != true { live = await bob.next() }
-        #expect(live?.displayName == "Bob" && live?.problem == nil)
+        expect(live?.displayName == "Bob" && live?.problem == nil)
         await client.signOut()
-        #expect(try await client.people(["bob"]).unanswered == ["bob"])
+        try await expect(client.people(["bob"]).unanswered, equals: ["bob"])
     }
 
     @Test func `values that a client rejects are rejected, and not sent`() async throws {
@@ -78,32 +79,32 @@ import Testing
                 return (error as? PresenceError)?.code
             }
         }
-        #expect(await code { _ = try await client.createConversation(with: ["no id"]) } == .invalidID)
-        #expect(await code { _ = try await client.createConversation(with: ["bob"], key: "a b") } == .invalidID)
-        #expect(await code { try await client.block(["no id"]) } == .invalidID)
+        await expect(code { _ = try await client.createConversation(with: ["no id"]) }, equals: .invalidID)
+        await expect(code { _ = try await client.createConversation(with: ["bob"], key: "a b") }, equals: .invalidID)
+        await expect(code { try await client.block(["no id"]) }, equals: .invalidID)
         let long = ProfileChanges(displayName: .set(String(repeating: "x", count: 51)))
-        #expect(await code { try await client.updateProfile(long) } == .validationFailed)
+        await expect(code { try await client.updateProfile(long) }, equals: .validationFailed)
         for type in ["createConversation", "block", "updateProfile"] {
-            #expect(server.requests(type).isEmpty, "\(type)")
+            expect(server.requests(type).isEmpty, "\(type)")
         }
         var typing = client.typing(in: "no id").makeAsyncIterator()
-        #expect(await typing.next()?.problem?.code == .invalidID)
-        #expect(await typing.next() == nil)
+        await expect(typing.next()?.problem?.code, equals: .invalidID)
+        await expect(typing.next(), equals: nil)
         guard case .saved(let profile) = try await client.updateProfile(ProfileChanges(displayName: " Ana ")) else {
             Issue.record("not saved")
             return
         }
-        #expect(profile.displayName == "Ana" && server.requests("updateProfile").count == 1)
+        expect(profile.displayName == "Ana" && server.requests("updateProfile").count == 1)
     }
 
     @Test func `a status has the time at which it is cleared, by the test's clock`() async throws {
         server.clock.advance(by: .seconds(10))
         try await client.setStatus(.busy, text: .keep, clearAfter: .seconds(60))
         for await me in client.meUpdates where me.status?.clearsAt != nil {
-            #expect(abs(me.status!.clearsAt!.timeIntervalSince(.inTests + 70)) < 1)
+            expect(abs(me.status!.clearsAt!.timeIntervalSince(.inTests + 70)) < 1)
             break
         }
-        #expect(await abs(client.serverNow.timeIntervalSince(.inTests + 10)) < 60)
+        await expect(abs(client.serverNow.timeIntervalSince(.inTests + 10)) < 60)
         server.clock.advance(by: .seconds(60))
         for await me in client.meUpdates where me.status?.status == .auto { break }
     }
@@ -116,16 +117,16 @@ import Testing
         try await client.unblock(["mallory"])
         try await client.setVisibility(receipts: .nobody, findable: .contacts)
         let visibility = try await client.visibility()
-        #expect(
-            visibility
-                == Me.Visibility(
-                    presence: .contacts, lastSeen: .everyone, receipts: .nobody, findable: .contacts, contacts: ["bob"],
-                    blocked: ["eve"]))
+        expect(
+            visibility,
+            equals: Me.Visibility(
+                presence: .contacts, lastSeen: .everyone, receipts: .nobody, findable: .contacts, contacts: ["bob"],
+                blocked: ["eve"]))
         let own = Me.Audiences(
             presence: .contacts, receipts: .nobody, findable: .contacts, contactsCount: 1, blockedCount: 1)
         for await me in client.meUpdates where me.visibility == own { break }
         let error = await #expect(throws: PresenceError.self) { try await client.setVisibility(receipts: .contacts) }
-        #expect(error?.code == .validationFailed)
+        expect(error?.code, equals: .validationFailed)
     }
 
     @Test func `a blocked user sees an unknown one, and sees them again after that`() async throws {
@@ -140,10 +141,10 @@ import Testing
 
     @Test func `last seen is mutual`() async throws {
         server.set(.offline("bob", name: "Bob"))
-        #expect(try await client.person("bob")?.presence.lastSeen == .inTests)
+        try await expect(client.person("bob")?.presence.lastSeen, equals: .inTests)
         try await client.setVisibility(lastSeen: .nobody)
         let bob = try #require(try await client.person("bob"))
-        #expect(bob.presence.lastSeen == nil && bob.displayName == "Bob")
+        expect(bob.presence.lastSeen == nil && bob.displayName == "Bob")
     }
 
     @Test func `a session whose connection is lost lingers, and a disconnect ends it at once`() async {
@@ -166,7 +167,7 @@ import Testing
         server.fail("status", with: PresenceError(.forbidden, "no"))
         _ = try await client.people(["bob"])
         await #expect(throws: PresenceError(.forbidden, "no")) { try await client.setStatus(.busy) }
-        #expect(try await client.setStatus(.busy) == .saved)
+        try await expect(client.setStatus(.busy), equals: .saved)
     }
 
     @Test func `a held call ends when it is cancelled, and so do waits for missing events`() async {
@@ -184,7 +185,7 @@ import Testing
                 Issue.record("not cancelled")
                 return
             }
-            #expect(error is CancellationError)
+            expect(error is CancellationError)
         }
         await sleepers.value
         await wait.value
@@ -200,14 +201,14 @@ import Testing
         let read = Task { [client] in try await client.person("bob") }
         await server.received("get")
         server.clock.advance(by: .seconds(1))
-        #expect(try await choice.value == .saved)
-        #expect(try await read.value?.displayName == "Bob")
+        try await expect(choice.value, equals: .saved)
+        try await expect(read.value?.displayName, equals: "Bob")
     }
 
     @Test func `each key creates one conversation`() async throws {
         let room = try await client.createConversation(with: ["bob", "cy"], key: "k")
-        #expect(room.participants.sorted() == ["ana", "bob", "cy"])
-        #expect(try await client.createConversation(with: ["bob", "cy"], key: "k") == room)
-        #expect(try await client.createConversation(with: ["bob", "cy"]) != room)
+        expect(room.participants.sorted(), equals: ["ana", "bob", "cy"])
+        try await expect(client.createConversation(with: ["bob", "cy"], key: "k"), equals: room)
+        try await expect(client.createConversation(with: ["bob", "cy"]) != room)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceKit
 import Testing
 
@@ -49,10 +50,10 @@ import Testing
         model.textChanged("He")
         await clock.sleepers()
         clock.advance(by: .seconds(4))
-        #expect(typings == [true], "8 s after the first key, 4 s after the last")
+        expect(typings, equals: [true], "8 s after the first key, 4 s after the last")
         clock.advance(by: .seconds(1))
         await server.received("typing", count: 2)
-        #expect(typings == [true, false])
+        expect(typings, equals: [true, false])
         model.stop()
         model.textChanged("Hel")
         await server.received("typing", count: 3)
@@ -62,7 +63,7 @@ import Testing
         await server.received("typing", count: 5)
         model.textChanged("")
         await server.received("typing", count: 6)
-        #expect(typings == [true, false, true, false, true, false], "an end that is over is not repeated")
+        expect(typings, equals: [true, false, true, false, true, false], "an end that is over is not repeated")
     }
 
     @Test func `a model that is released while the user types ends the typing`() async {
@@ -72,7 +73,7 @@ import Testing
         await server.received("typing")
         model = nil
         await server.received("typing", count: 2)
-        #expect(typings == [true, false])
+        expect(typings, equals: [true, false])
     }
 
     @Test func `typing ends with its time, also if the client is gone`() async {

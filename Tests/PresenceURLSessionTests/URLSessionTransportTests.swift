@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -29,17 +30,17 @@ import Testing
     @Test(.timeLimit(.minutes(1))) func `an attempt that fails ends once, as lost`() async {
         // No process listens on the discard port.
         let events = await Self.events(of: "ws://127.0.0.1:9/v1/ws")
-        #expect(events.count == 1)
+        expect(events.count, equals: 1)
         guard case .ended(.lost(let why))? = events.first else {
             Issue.record("\(events)")
             return
         }
-        #expect(!why.isEmpty)
+        expect(!why.isEmpty)
     }
 
     @Test(.timeLimit(.minutes(1))) func `an aborted attempt ends once and at once`() async {
         let events = await Self.events(of: "ws://127.0.0.1:9/v1/ws") { $0.abort() }
-        #expect(events.count == 1)
+        expect(events.count, equals: 1)
         guard case .ended(.lost)? = events.first else {
             Issue.record("\(events)")
             return

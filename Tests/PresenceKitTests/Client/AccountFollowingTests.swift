@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import PresenceTesting
@@ -39,9 +40,9 @@ import Testing
     @Test func `a client that closed without a signed-in user connects after the sign-in`() async throws {
         client.connect()
         await states { $0.isClosed }
-        #expect(await client.connectionState == .closed(PresenceError(.unauthorized, "no user is signed in")))
+        await expect(client.connectionState, equals: .closed(PresenceError(.unauthorized, "no user is signed in")))
         try await signIn("a")
-        #expect(await dialler.next().welcome(user: "a")?.token == "a-token")
+        await expect(dialler.next().welcome(user: "a")?.token, equals: "a-token")
         await states { $0 == .live }
     }
 
@@ -53,17 +54,17 @@ import Testing
         await first.welcome(user: "a")
         await states { $0 == .live }
         try await account.signOut()
-        #expect(await client.me.user == nil)
-        #expect(await first.message()?.body == .disconnect)
+        await expect(client.me.user, equals: nil)
+        await expect(first.message()?.body, equals: .disconnect)
         if appSignsOutToo { await client.signOut() }
-        #expect(await client.connectionState == .closed(nil))
+        await expect(client.connectionState, equals: .closed(nil))
         for user in ["a", "b"] {
             try await signIn(user)
             let next = await dialler.next()
-            #expect(await next.welcome(user: UserID(user)!)?.token == "\(user)-token")
+            await expect(next.welcome(user: UserID(user)!)?.token, equals: "\(user)-token")
             while await client.me.user != user { await Task.yield() }
             try await account.signOut()
-            #expect(await client.me.user == nil)
+            await expect(client.me.user, equals: nil)
         }
     }
 
@@ -73,8 +74,8 @@ import Testing
         await dialler.next().welcome(user: "a")
         await states { $0 == .live }
         try await signIn("b")
-        #expect(await client.me.user == nil)
-        #expect(await dialler.next().welcome(user: "b")?.token == "b-token")
+        await expect(client.me.user, equals: nil)
+        await expect(dialler.next().welcome(user: "b")?.token, equals: "b-token")
         while await client.me.user != "b" { await Task.yield() }
     }
 
@@ -91,15 +92,15 @@ import Testing
         await states { $0 != .live }
         try await client.updateProfile(displayName: .set("Ana"))
         await account.forget(.refused(.tokenExpired))
-        #expect(await client.pendingProfileChanges.waiting != nil)
+        await expect(client.pendingProfileChanges.waiting != nil)
         try await signIn(next)
-        #expect(await (client.pendingProfileChanges.waiting == nil) == (next == "b"))
+        await expect(client.pendingProfileChanges.waiting == nil, equals: next == "b")
     }
 
     @Test func `a client that was never used does not connect after a sign-in`() async throws {
         try await signIn("a")
         try await signIn("b")
-        #expect(await client.connectionState == .idle)
+        await expect(client.connectionState, equals: .idle)
     }
 
     @Test func `without a network there is no token, which is independent of the sign-in`() async throws {
@@ -109,8 +110,8 @@ import Testing
         client.connect()
         await states { if case .reconnecting = $0 { true } else { false } }
         let error = await #expect(throws: PresenceError.self) { try await client.token(of: 0) }
-        #expect(error?.code == .notConnected)
-        #expect(error?.localizedDescription == "There is no connection to the server.")
+        expect(error?.code, equals: .notConnected)
+        expect(error?.localizedDescription, equals: "There is no connection to the server.")
     }
 
     @Test func `an account does not retain a client that the app released`() async throws {
@@ -120,7 +121,7 @@ import Testing
             account.stateFeed.add(FollowingClient(other))
             weakly = other
         }
-        #expect(weakly == nil)
+        expect(weakly == nil)
         try await signIn("a")
     }
 }

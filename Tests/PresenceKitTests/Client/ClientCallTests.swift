@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -15,10 +16,10 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         try await reply(server, .online("bob", 1, name: "Bob"))
-        #expect(try await bob?.displayName == "Bob")
+        try await expect(bob?.displayName, equals: "Bob")
         async let zed = client.person("zed")
         try await reply(server, .unknown("zed"))
-        #expect(try await zed == nil)
+        try await expect(zed, equals: nil)
     }
 
     @Test func `reading many users returns those found, in the requested order`() async throws {
@@ -27,8 +28,8 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         let asked = try await reply(server, .online("bob", 1), .unknown("zed"), .online("cy", 1))
-        #expect(asked == ["cy", "zed", "bob"])
-        #expect(try await people.map(\.user) == ["cy", "bob"])
+        expect(asked, equals: ["cy", "zed", "bob"])
+        try await expect(people.map(\.user), equals: ["cy", "bob"])
     }
 
     @Test func `without a connection the cache answers, until it is cleared`() async throws {
@@ -37,36 +38,36 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         try await reply(server, .online("bob", 1, name: "Bob"))
-        #expect(try await live.first?.freshness == .live)
+        try await expect(live.first?.freshness, equals: .live)
         server.end(code: 4006)
         var states = client.connectionStates.makeAsyncIterator()
         while let state = await states.next(), !state.isClosed {}
         let stale = try await client.person("bob")
-        #expect(stale?.displayName == "Bob")
-        #expect(stale?.freshness.staleSince != nil)
+        expect(stale?.displayName, equals: "Bob")
+        expect(stale?.freshness.staleSince != nil)
         await client.clearCache()
         await #expect(throws: PresenceError.self) { try await client.person("bob") }
     }
 
     @Test func `a malformed id is rejected before anything is sent`() async {
         let client = PresenceClient.scripted(dialler, time)
-        await expect(.invalidID) { _ = try await client.person("no id") }
-        await expect(.invalidID) { _ = try await client.people(["bob", ""]) }
-        await expect(.invalidID) { _ = try await client.createConversation(with: ["é"]) }
+        await expectError(.invalidID) { _ = try await client.person("no id") }
+        await expectError(.invalidID) { _ = try await client.people(["bob", ""]) }
+        await expectError(.invalidID) { _ = try await client.createConversation(with: ["é"]) }
         for key in ["", "a b", "é", String(repeating: "k", count: 65)] {
-            await expect(.invalidID) { _ = try await client.createConversation(with: ["bob"], key: key) }
+            await expectError(.invalidID) { _ = try await client.createConversation(with: ["bob"], key: key) }
         }
         client.startTyping(in: "a b")
         client.stopTyping(in: "")
-        #expect(await client.connectionState == .idle)
+        await expect(client.connectionState, equals: .idle)
     }
 
     @Test func `an invalid device or URL closes the client, and calls report the reason`() async {
         let device = PresenceClient(url: URL(string: "ws://127.0.0.1:1/v1/ws")!, token: "t", device: Device(id: "a b"))
-        await expect(.invalidID) { try await device.setStatus(.busy) }
+        await expectError(.invalidID) { try await device.setStatus(.busy) }
         for address in ["http://example.org", "ws:///v1/ws", "nonsense"] {
             let client = PresenceClient(url: URL(string: address)!, token: "t")
-            await expect(.invalidURL) { _ = try await client.person("bob") }
+            await expectError(.invalidURL) { _ = try await client.person("bob") }
         }
     }
 
@@ -78,33 +79,33 @@ import Testing
 
         async let status = client.setStatus(.busy, text: "lunch", clearAfter: .seconds(60))
         let statusMessage = try #require(await server.message())
-        #expect(
-            statusMessage.body == .status(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000)))
+        expect(
+            statusMessage.body, equals: .status(StatusChange(status: .busy, text: .set("lunch"), clearAfter: 60_000)))
         server.deliver(.ok(id: try #require(statusMessage.id)))
-        #expect(try await status == .saved)
+        try await expect(status, equals: .saved)
 
         async let profile = client.updateProfile(displayName: "Ana", photoURL: nil)
         let profileMessage = try #require(await server.message())
-        #expect(profileMessage.body == .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
+        expect(profileMessage.body, equals: .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
         server.deliver(.profileUpdated(id: profileMessage.id, Profile(version: 1, displayName: "Ana")))
         guard case .saved(let saved) = try await profile else {
             Issue.record("not saved")
             return
         }
-        #expect(saved.displayName == "Ana")
+        expect(saved.displayName, equals: "Ana")
 
         async let conversation = client.createConversation(with: ["bob"])
         let conversationMessage = try #require(await server.message())
         server.deliver(.conversationCreated(id: conversationMessage.id, .init(id: "c1", participants: ["ana", "bob"])))
-        #expect(try await conversation.participants == ["ana", "bob"])
+        try await expect(conversation.participants, equals: ["ana", "bob"])
 
         client.startTyping(in: "c1")
         let typingMessage = try #require(await server.message())
         server.deliver(.ok(id: try #require(typingMessage.id)))
         time.advance(by: .seconds(3))
-        #expect(await server.message()?.body == .typing(conversation: "c1", typing: true))
+        await expect(server.message()?.body, equals: .typing(conversation: "c1", typing: true))
         client.stopTyping(in: "c1")
-        #expect(await server.message()?.body == .typing(conversation: "c1", typing: false))
+        await expect(server.message()?.body, equals: .typing(conversation: "c1", typing: false))
     }
 
     @Test func `a rejection is thrown with all members of the server's error`() async throws {
@@ -120,8 +121,8 @@ import Testing
             return
         }
         let reason = PresenceError.Reason(rawValue: "not_a_name")
-        #expect(error == PresenceError(.validationFailed, "no", reason: reason, field: "displayName"))
-        #expect("\(error)" == "validation_failed/not_a_name: no (displayName)")
+        expect(error, equals: PresenceError(.validationFailed, "no", reason: reason, field: "displayName"))
+        expect("\(error)", equals: "validation_failed/not_a_name: no (displayName)")
     }
 
     @Test func `a cancelled call ends at once`() async {
@@ -133,7 +134,7 @@ import Testing
             Issue.record("no error")
             return
         }
-        #expect(error is CancellationError)
+        expect(error is CancellationError)
         let cancelled = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             try await client.setStatus(.busy)
@@ -155,7 +156,7 @@ import Testing
             Issue.record("\(asked)")
             return
         }
-        #expect(participants == ["bob"])
+        expect(participants, equals: ["bob"])
         var states = client.connectionStates.makeAsyncIterator()
         first.end(.lost("cable"))
         while let state = await states.next() {
@@ -165,21 +166,21 @@ import Testing
         let second = await dialler.next()
         await second.welcome()
         let again = try #require(await second.message())
-        #expect(again.body == .createConversation(participants: ["bob"], key: key))
+        expect(again.body, equals: .createConversation(participants: ["bob"], key: key))
         second.deliver(.conversationCreated(id: again.id, .init(id: "c1", participants: ["ana", "bob"])))
-        #expect(try await conversation.id == "c1")
+        try await expect(conversation.id, equals: "c1")
 
         async let other = client.createConversation(with: ["bob"])
         let next = try #require(await second.message())
-        #expect(next.body != asked, "each call is a conversation of its own")
+        expect(next.body != asked, "each call is a conversation of its own")
         second.deliver(.conversationCreated(id: next.id, .init(id: "c2", participants: ["ana", "bob"])))
-        #expect(try await other.id == "c2")
+        try await expect(other.id, equals: "c2")
 
         async let named = client.createConversation(with: ["bob"], key: "with-bob")
         let message = try #require(await second.message())
-        #expect(message.body == .createConversation(participants: ["bob"], key: CreationKey("with-bob")))
+        expect(message.body, equals: .createConversation(participants: ["bob"], key: CreationKey("with-bob")))
         second.deliver(.conversationCreated(id: message.id, .init(id: "c3", participants: ["ana", "bob"])))
-        #expect(try await named.id == "c3")
+        try await expect(named.id, equals: "c3")
     }
 
     @Test func `a call times out`() async throws {
@@ -194,8 +195,8 @@ import Testing
             Issue.record("no error")
             return
         }
-        #expect((error as? PresenceError)?.code == .timedOut)
-        #expect((error as? PresenceError)?.outcomeUnknown == true)
+        expect((error as? PresenceError)?.code, equals: .timedOut)
+        expect((error as? PresenceError)?.outcomeUnknown, equals: true)
     }
 
     // MARK: The app's lifecycle
@@ -206,13 +207,13 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         client.enterBackground()
-        #expect(await server.message()?.body == .activity(.background))
+        await expect(server.message()?.body, equals: .activity(.background))
         client.enterForeground()
         let probe = await server.message()
-        #expect(probe?.body == .activity(.active))
+        expect(probe?.body, equals: .activity(.active))
         server.deliver(.ok(id: probe?.id ?? 0))
         client.reconnectNow()
-        #expect(await server.next() == .abort)
+        await expect(server.next(), equals: .abort)
         await dialler.next().welcome()
     }
 
@@ -224,9 +225,9 @@ import Testing
         await server.welcome()
         while let state = await states.next(), state != .live {}
         time.advance(by: .seconds(25))
-        #expect(await server.next() == .ping)
+        await expect(server.next(), equals: .ping)
         time.advance(by: .seconds(5))
-        #expect(await server.next() == .abort)
+        await expect(server.next(), equals: .abort)
         time.advance(by: .seconds(1))
         await dialler.next().welcome()
     }
@@ -234,25 +235,25 @@ import Testing
     @Test func `a server that does not close is not waited for long`() async {
         let client = PresenceClient.scripted(dialler, time)
         await client.disconnect()
-        #expect(await client.connectionState == .closed(nil))
+        await expect(client.connectionState, equals: .closed(nil))
         client.connect()
         let server = await dialler.next()
         await server.welcome()
         await client.disconnect()
-        #expect(await client.connectionState == .closed(nil))
+        await expect(client.connectionState, equals: .closed(nil))
     }
 
     @Test func `pending profile changes are shown and sent`() async throws {
         let client = PresenceClient.scripted(dialler, time)
         await client.disconnect()
-        #expect(try await client.updateProfile(displayName: "Ana") == .queued)
+        try await expect(client.updateProfile(displayName: "Ana"), equals: .queued)
         var kept = client.pendingProfileUpdates.makeAsyncIterator()
-        #expect(await kept.next()?.waiting == PresenceKit.ProfileChanges(displayName: "Ana"))
+        await expect(kept.next()?.waiting, equals: PresenceKit.ProfileChanges(displayName: "Ana"))
         client.connect()
         let server = await dialler.next()
         await server.welcome()
         let message = try #require(await server.message())
-        #expect(message.body == .updateProfile(ProfileChanges(displayName: .set("Ana"))))
+        expect(message.body, equals: .updateProfile(ProfileChanges(displayName: .set("Ana"))))
         server.deliver(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
         while let changes = await kept.next(), changes.waiting != nil {}
     }
@@ -270,7 +271,7 @@ import Testing
         return users
     }
 
-    private func expect(
+    private func expectError(
         _ code: PresenceError.Code, sourceLocation: SourceLocation = #_sourceLocation,
         _ body: () async throws -> Void
     ) async {
@@ -278,7 +279,7 @@ import Testing
             try await body()
             Issue.record("nothing was thrown", sourceLocation: sourceLocation)
         } catch {
-            #expect((error as? PresenceError)?.code == code, sourceLocation: sourceLocation)
+            expect((error as? PresenceError)?.code, equals: code, sourceLocation: sourceLocation)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceProtocol
@@ -28,7 +29,7 @@ import Testing
             Issue.record("\(String(describing: state))")
             return
         }
-        #expect(error?.code == .unauthorized)
+        expect(error?.code, equals: .unauthorized)
     }
 
     @Test func `a fixed token is not sent again when it is about to expire`() async throws {
@@ -46,7 +47,7 @@ import Testing
             server.deliver(.ok(id: try #require(request?.id)))
             _ = try await call.value
         }
-        #expect(await tokens.next() == "token 2", "the provider was called once")
+        await expect(tokens.next(), equals: "token 2", "the provider was called once")
     }
 
     @Test func `a token provider that never returns is cancelled and called again`() async {
@@ -67,17 +68,17 @@ import Testing
         client.connect()
         var state = await states.next()
         while state == .idle { state = await states.next() }
-        #expect(state == .connecting)
+        expect(state, equals: .connecting)
         time.advance(by: .seconds(60))
         while let each = state {
             if case .reconnecting(_, let why) = each {
-                #expect(why.code == .tokenUnavailable)
+                expect(why.code, equals: .tokenUnavailable)
                 break
             }
             state = await states.next()
         }
         time.advance(by: .milliseconds(250))
-        #expect(await dialler.next().welcome()?.token == "good")
+        await expect(dialler.next().welcome()?.token, equals: "good")
         for await _ in cancellations.stream { break }
     }
 
@@ -86,7 +87,7 @@ import Testing
         var states = client.connectionStates.makeAsyncIterator()
         client.connect()
         while let state = await states.next(), !state.isClosed {}
-        #expect(await client.connectionState == .closed(PresenceError(.unauthorized, "no session")))
+        await expect(client.connectionState, equals: .closed(PresenceError(.unauthorized, "no session")))
     }
 
     @Test func `the server's clock continues without the client`() async {
@@ -98,10 +99,10 @@ import Testing
         while let state = await states.next(), state != .live {}
         let clock = await client.serverTime
         let (first, now) = (clock.now, await client.serverNow)
-        #expect(first == now)
+        expect(first, equals: now)
         time.advance(by: .seconds(7))
-        #expect(abs(clock.now.timeIntervalSince(first) - 7) < 0.001)
-        #expect(clock.now == (await client.serverNow))
+        expect(abs(clock.now.timeIntervalSince(first) - 7) < 0.001)
+        expect(clock.now, equals: await client.serverNow)
     }
 
     @Test func `the token provider is called again when a token was rejected`() async {
@@ -109,7 +110,7 @@ import Testing
         let client = PresenceClient.scripted(dialler, time, token: { await tokens.next() })
         client.connect()
         let first = await dialler.next()
-        #expect(await first.welcome()?.token == "token 1")
+        await expect(first.welcome()?.token, equals: "token 1")
         first.end(code: 4002)
         var states = client.connectionStates.makeAsyncIterator()
         while let state = await states.next() {
@@ -117,9 +118,9 @@ import Testing
         }
         time.advance(by: .milliseconds(250))
         let second = await dialler.next()
-        #expect(await second.welcome()?.token == "token 2")
+        await expect(second.welcome()?.token, equals: "token 2")
         second.deliver(.tokenExpiring(expiresIn: 60_000))
-        #expect(await second.message()?.body == .refresh(token: "token 3"))
+        await expect(second.message()?.body, equals: .refresh(token: "token 3"))
     }
 
     @Test func `a provider that caches its token can see when a new one is wanted`() async {
@@ -132,14 +133,14 @@ import Testing
             })
         client.connect()
         let server = await dialler.next()
-        #expect(await server.welcome()?.token == "kept")
+        await expect(server.welcome()?.token, equals: "kept")
         server.deliver(.tokenExpiring(expiresIn: 60_000))
-        #expect(await server.message()?.body == .refresh(token: "new"))
+        await expect(server.message()?.body, equals: .refresh(token: "new"))
         await client.signOut()
         client.connect()
-        #expect(await dialler.next().welcome()?.token == "kept")
+        await expect(dialler.next().welcome()?.token, equals: "kept")
         var wished = wishes.stream.makeAsyncIterator()
-        for wish in [false, true, false] { #expect(await wished.next() == wish) }
+        for wish in [false, true, false] { await expect(wished.next(), equals: wish) }
     }
 
     private struct Offline: Error {}
@@ -161,9 +162,9 @@ import Testing
             Issue.record("\(String(describing: state))")
             return
         }
-        #expect(why.code == .tokenUnavailable)
+        expect(why.code, equals: .tokenUnavailable)
         time.advance(by: .milliseconds(250))
-        #expect(await dialler.next().welcome()?.token == "good")
+        await expect(dialler.next().welcome()?.token, equals: "good")
     }
 }
 

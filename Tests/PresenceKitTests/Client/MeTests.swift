@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -14,12 +15,12 @@ import Testing
 
     @Test func `id, status, profile and audiences are observed, whichever device changes them`() async throws {
         var loop = client.meUpdates.makeAsyncIterator()
-        #expect(await loop.next() == Me())
+        await expect(loop.next(), equals: Me())
         let server = await dialler.next()
         await server.welcome(user: "ana")
         let visibility = try #require(await server.message())
-        #expect(visibility.body == .getVisibility)
-        #expect(await server.subscribe(.online("ana", 4, name: "Ana")) == ["ana"])
+        expect(visibility.body, equals: .getVisibility)
+        await expect(server.subscribe(.online("ana", 4, name: "Ana")), equals: ["ana"])
         server.deliver(
             .visibility(
                 id: visibility.id,
@@ -32,45 +33,45 @@ import Testing
                 more: false))
         var me = await loop.next()
         while me?.visibility == nil || me?.profile == nil { me = await loop.next() }
-        #expect(me?.user == "ana" && me?.status?.status == .auto && me?.profile?.displayName == "Ana")
-        #expect(me?.visibility == Me.Audiences(presence: .contacts, contactsCount: 2, blockedCount: 1))
+        expect(me?.user == "ana" && me?.status?.status == .auto && me?.profile?.displayName == "Ana")
+        expect(me?.visibility, equals: Me.Audiences(presence: .contacts, contactsCount: 2, blockedCount: 1))
 
         // A change by another device of the user.
         server.deliver(.ownVisibility(OwnVisibility(visibility: .init(presence: .nobody), contacts: 2, blocks: 1)))
         server.deliver(.ownStatus(PresenceProtocol.OwnStatus(status: .busy, text: "lunch")))
         server.deliver(.event("ana", 9, name: "Ana Silva"))
         while me?.profile?.displayName != "Ana Silva" { me = await loop.next() }
-        #expect(me?.visibility?.presence == .nobody && me?.status?.text == "lunch")
-        #expect(await client.me == me)
+        expect(me?.visibility?.presence == .nobody && me?.status?.text == "lunch")
+        await expect(client.me, equals: me)
 
         await client.signOut()
-        #expect(await loop.next() == nil)
-        #expect(await client.me == Me(problem: client.connectionProblem))
+        await expect(loop.next(), equals: nil)
+        await expect(client.me, equals: Me(problem: client.connectionProblem))
     }
 
     @Test func `a loop on a closed client shows that, even if nothing is known yet`() async throws {
         await client.disconnect()
         var (me, status) = (client.meUpdates.makeAsyncIterator(), client.statusUpdates.makeAsyncIterator())
-        #expect(await me.next()?.problem?.code == .notConnected)
+        await expect(me.next()?.problem?.code, equals: .notConnected)
         let closed = await status.next()
-        #expect(closed?.problem?.code == .notConnected && closed?.freshness == .unknown)
-        #expect(await client.me.status == nil)
+        expect(closed?.problem?.code == .notConnected && closed?.freshness == .unknown)
+        await expect(client.me.status, equals: nil)
 
         client.connect()
         let server = await dialler.next()
         await server.welcome()
         let open = await status.next()
-        #expect(open != nil && open?.problem == nil && open?.freshness == .live)
+        expect(open != nil && open?.problem == nil && open?.freshness == .live)
         var own = await me.next()
         while own?.status?.freshness != .live { own = await me.next() }
-        #expect(own?.problem == nil)
+        expect(own?.problem, equals: nil)
 
         server.end(code: 4006)
         var last = await status.next()
         while last?.problem == nil { last = await status.next() }
-        #expect(last?.problem?.code == .disconnectedByAdministrator && last?.status == .auto)
+        expect(last?.problem?.code == .disconnectedByAdministrator && last?.status == .auto)
         while own?.problem == nil { own = await me.next() }
-        #expect(own?.problem == last?.problem && own?.status == last)
+        expect(own?.problem == last?.problem && own?.status == last)
     }
 
     @Test func `without a storage on disk a client has one device id, and other clients have others`()
@@ -78,13 +79,13 @@ import Testing
     {
         client.connect()
         let first = await dialler.next().welcome()?.device?.id
-        #expect(first != nil)
+        expect(first != nil)
         client.reconnectNow()
-        #expect(await dialler.next().welcome()?.device?.id == first)
+        await expect(dialler.next().welcome()?.device?.id, equals: first)
         let other = PresenceClient.scripted(dialler, time)
         other.connect()
         let others = await dialler.next().welcome()?.device?.id
-        #expect(others != nil && others != first)
+        expect(others != nil && others != first)
     }
 
     @Test func `methods that return at once keep their order, and later calls follow them`() async throws {
@@ -104,22 +105,23 @@ import Testing
                 bodies.append(message.body)
                 if case .status = message.body { id = message.id }
             }
-            #expect(
-                bodies == [
+            expect(
+                bodies,
+                equals: [
                     .activity(.idle), .typing(conversation: "c1", typing: true),
                     .typing(conversation: "c1", typing: false), .activity(.active),
                     .status(StatusChange(status: .busy)),
                 ])
             server.deliver(.ok(id: id ?? 0))
-            #expect(try await status == .saved)
+            try await expect(status, equals: .saved)
         }
     }
 
     @Test func `current values can be read beside the sequences`() async {
-        #expect(await client.connectionState == .idle)
+        await expect(client.connectionState, equals: .idle)
         client.connect()
-        #expect(await client.connectionState == .connecting)
-        #expect(await client.pendingProfileChanges == PresenceKit.ProfileChanges.Pending())
+        await expect(client.connectionState, equals: .connecting)
+        await expect(client.pendingProfileChanges, equals: PresenceKit.ProfileChanges.Pending())
     }
 
     @Test func `a logger is told how the connection is, without the token`() async {
@@ -138,9 +140,10 @@ import Testing
             heard.append(line)
             if line.contains("closed") { break }
         }
-        #expect(heard.first == "notice connecting" && heard.contains("notice connected"))
-        #expect(heard.last == "notice closed: disconnected_by_administrator: an administrator ended the connection")
-        #expect(!heard.contains { $0.contains("secret") })
+        expect(heard.first == "notice connecting" && heard.contains("notice connected"))
+        expect(
+            heard.last, equals: "notice closed: disconnected_by_administrator: an administrator ended the connection")
+        expect(!heard.contains { $0.contains("secret") })
     }
 }
 

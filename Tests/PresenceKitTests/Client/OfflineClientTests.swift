@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import PresenceProtocol
 import TestSupport
@@ -24,7 +25,7 @@ import Testing
             let server = await dialler.next()
             await server.welcome(user: "ana")
             await server.subscribe(.online("bob", 3, name: "Bob"))
-            #expect(await first?.displayName == "Bob")
+            await expect(first?.displayName, equals: "Bob")
             server.end(code: 4006)
             while await loop.next()?.freshness.isLive == true {}
             // Pending storage operations are done before a later read returns.
@@ -33,15 +34,15 @@ import Testing
         let storage = try await eventually { try? stored() }
         let client = PresenceClient.scripted(dialler, time, storage: storage)
         client.networkChanged(isAvailable: false)
-        #expect(await client.me.user == "ana")
+        await expect(client.me.user, equals: "ana")
         var loop = client.updates(of: "bob").makeAsyncIterator()
         let bob = await loop.next()
-        #expect(bob?.displayName == "Bob" && bob?.isOnline == true)
-        #expect(bob?.freshness.staleSince != nil)
+        expect(bob?.displayName == "Bob" && bob?.isOnline == true)
+        expect(bob?.freshness.staleSince != nil)
         await client.disconnect()
         let people = try await client.people(["bob", "cy"])
-        #expect(people.map(\.displayName) == ["Bob"])
-        #expect(people.missing == ["cy"] && people.unanswered == ["cy"] && people.problem?.code == .notConnected)
+        expect(people.map(\.displayName), equals: ["Bob"])
+        expect(people.missing == ["cy"] && people.unanswered == ["cy"] && people.problem?.code == .notConnected)
         await #expect(throws: PresenceError.self) { try await client.person("cy") }
     }
 
@@ -55,17 +56,17 @@ import Testing
             // The owner of the change must be known, and the token names no user.
             for await state in client.connectionStates where state == .live { break }
             await client.disconnect()
-            #expect(try await client.updateProfile(displayName: "Ana", photoURL: nil) == .queued)
+            try await expect(client.updateProfile(displayName: "Ana", photoURL: nil), equals: .queued)
         }
-        #expect(device != nil)
+        expect(device != nil)
         let client = PresenceClient.scripted(dialler, time, storage: try await eventually { try? stored() })
-        #expect(
-            await client.pendingProfileChanges.waiting == PresenceKit.ProfileChanges(displayName: "Ana", photoURL: nil))
+        await expect(
+            client.pendingProfileChanges.waiting, equals: PresenceKit.ProfileChanges(displayName: "Ana", photoURL: nil))
         client.connect()
         let server = await dialler.next()
-        #expect(await server.welcome()?.device?.id?.string == device)
+        await expect(server.welcome()?.device?.id?.string, equals: device)
         let message = try #require(await server.message())
-        #expect(message.body == .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
+        expect(message.body, equals: .updateProfile(ProfileChanges(displayName: .set("Ana"), photoURL: .remove)))
         server.deliver(.profileUpdated(id: message.id, Profile(version: 1, displayName: "Ana")))
         for await pending in client.pendingProfileUpdates where pending.waiting == nil { break }
     }
@@ -78,15 +79,15 @@ import Testing
             await server.welcome()
             for await state in client.connectionStates where state == .live { break }
             client.networkChanged(isAvailable: false)
-            #expect(try await client.setStatus(.invisible, text: "gone") == .queued)
+            try await expect(client.setStatus(.invisible, text: "gone"), equals: .queued)
         }()
         let storage = try await eventually { try? stored() }
         let client = PresenceClient.scripted(dialler, time, storage: storage)
         client.connect()
         let server = await dialler.next()
-        #expect(await server.welcome()?.status == nil, "the token names nobody")
+        await expect(server.welcome()?.status, equals: nil, "the token names nobody")
         let message = try #require(await server.message())
-        #expect(message.body == .status(StatusChange(status: .invisible, text: .set("gone"))))
+        expect(message.body, equals: .status(StatusChange(status: .invisible, text: .set("gone"))))
         server.deliver(.ok(id: try #require(message.id)))
         while try await !storage.writes.load().writes.isEmpty { await Task.yield() }
     }
@@ -99,30 +100,30 @@ import Testing
             let server = await dialler.next()
             await server.welcome(user: "ana")
             await server.subscribe(.online("bob", 3, name: "Secret Bob"))
-            #expect(await first?.displayName == "Secret Bob")
+            await expect(first?.displayName, equals: "Secret Bob")
             client.networkChanged(isAvailable: false)
-            #expect(try await client.updateProfile(displayName: "Secret Ana") == .queued)
-            #expect(try await client.setStatus(.busy, text: "Secret lunch") == .queued)
+            try await expect(client.updateProfile(displayName: "Secret Ana"), equals: .queued)
+            try await expect(client.setStatus(.busy, text: "Secret lunch"), equals: .queued)
             _ = try await client.person("bob")
-            for text in ["Secret Bob", "\"ana\"", "\"profile\"", "\"status\""] { #expect(try onDisk(text), "\(text)") }
+            for text in ["Secret Bob", "\"ana\"", "\"profile\"", "\"status\""] { try expect(onDisk(text), "\(text)") }
             await client.signOut()
-            for text in ["Secret", "bob", "ana", "profile", "status"] { #expect(try !onDisk(text), "\(text)") }
-            #expect(await client.me == Me(problem: client.connectionProblem))
-            #expect(await client.pendingProfileChanges == PresenceKit.ProfileChanges.Pending())
+            for text in ["Secret", "bob", "ana", "profile", "status"] { try expect(!onDisk(text), "\(text)") }
+            await expect(client.me, equals: Me(problem: client.connectionProblem))
+            await expect(client.pendingProfileChanges, equals: PresenceKit.ProfileChanges.Pending())
         }()
         let client = PresenceClient.scripted(dialler, time, storage: try await eventually { try? stored() })
-        #expect(await client.me == Me())
-        #expect(await client.pendingProfileChanges == PresenceKit.ProfileChanges.Pending())
+        await expect(client.me, equals: Me())
+        await expect(client.pendingProfileChanges, equals: PresenceKit.ProfileChanges.Pending())
         await client.disconnect()
         let people = try await client.people(["bob"])
-        #expect(people.isEmpty && people.unanswered == ["bob"])
+        expect(people.isEmpty && people.unanswered == ["bob"])
         client.connect()
         let server = await dialler.next()
-        #expect(await server.welcome(user: "eve")?.status == nil)
+        await expect(server.welcome(user: "eve")?.status, equals: nil)
         // Nothing of the former user is sent before this user's first message.
         client.startTyping(in: "c1")
-        #expect(await server.message()?.body == .typing(conversation: "c1", typing: true))
-        #expect(await client.me.user == "eve")
+        await expect(server.message()?.body, equals: .typing(conversation: "c1", typing: true))
+        await expect(client.me.user, equals: "eve")
     }
 
     /// Whether a text is in a file of the storage.
@@ -136,15 +137,15 @@ import Testing
         let client = PresenceClient.scripted(dialler, time)
         client.connect()
         client.networkChanged(isAvailable: false)
-        #expect(try await client.people(["bob"]).unanswered == ["bob"])
-        #expect(try await client.setStatus(.busy) == .queued)
-        #expect(try await client.updateProfile(displayName: "Ana") == .queued)
+        try await expect(client.people(["bob"]).unanswered, equals: ["bob"])
+        try await expect(client.setStatus(.busy), equals: .queued)
+        try await expect(client.updateProfile(displayName: "Ana"), equals: .queued)
         for code in [PresenceError.Code.notConnected] {
-            await expect(code) { _ = try await client.person("bob") }
-            await expect(code) { try await client.updateProfile(displayName: "Ana", offline: .fail) }
-            await expect(code) { _ = try await client.createConversation(with: ["bob"]) }
-            await expect(code) { try await client.block(["eve"]) }
-            await expect(code) { _ = try await client.visibility() }
+            await expectError(code) { _ = try await client.person("bob") }
+            await expectError(code) { try await client.updateProfile(displayName: "Ana", offline: .fail) }
+            await expectError(code) { _ = try await client.createConversation(with: ["bob"]) }
+            await expectError(code) { try await client.block(["eve"]) }
+            await expectError(code) { _ = try await client.visibility() }
         }
         client.networkChanged(isAvailable: true)
         _ = await dialler.next()
@@ -156,29 +157,29 @@ import Testing
         var (bob, typing) = (
             client.presence(of: "bob").makeAsyncIterator(), client.typing(in: "c1").makeAsyncIterator()
         )
-        #expect(await bob.next()?.problem?.code == .notConnected)
-        #expect(await typing.next()?.problem?.code == .notConnected)
+        await expect(bob.next()?.problem?.code, equals: .notConnected)
+        await expect(typing.next()?.problem?.code, equals: .notConnected)
         client.connect()
         let server = await dialler.next()
         await server.welcome()
         await server.subscribe(.online("bob", 1))
         var element = await bob.next()
         while element?.freshness.isLive == false { element = await bob.next() }
-        #expect(element?.problem == nil && element?.isOnline == true)
+        expect(element?.problem == nil && element?.isOnline == true)
         server.end(code: 4006)
         repeat { element = await bob.next() } while element?.problem == nil
-        #expect(element?.problem?.code == .disconnectedByAdministrator)
-        #expect(element?.isOnline == true, "as last known")
+        expect(element?.problem?.code, equals: .disconnectedByAdministrator)
+        expect(element?.isOnline, equals: true, "as last known")
     }
 
     // MARK: Steps
 
-    private func expect(_ code: PresenceError.Code, _ body: () async throws -> Void) async {
+    private func expectError(_ code: PresenceError.Code, _ body: () async throws -> Void) async {
         do {
             try await body()
             Issue.record("nothing was thrown")
         } catch {
-            #expect((error as? PresenceError)?.code == code)
+            expect((error as? PresenceError)?.code, equals: code)
         }
     }
 

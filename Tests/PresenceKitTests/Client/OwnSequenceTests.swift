@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -22,19 +23,19 @@ import Testing
 
     @Test func `updates are made of values, of a stream, and of any sequence`() async {
         let values = PresenceUpdates([1, 2, 3])
-        #expect(await all(values) == [1, 2, 3])
-        #expect(await all(values) == [1, 2, 3], "as often as needed")
+        await expect(all(values), equals: [1, 2, 3])
+        await expect(all(values), equals: [1, 2, 3], "as often as needed")
         let (stream, continuation) = AsyncStream.makeStream(of: Int.self)
         for number in 1...3 { continuation.yield(number) }
         continuation.finish()
-        #expect(await all(PresenceUpdates(stream.map { $0 * 2 })) == [2, 4, 6])
+        await expect(all(PresenceUpdates(stream.map { $0 * 2 })), equals: [2, 4, 6])
     }
 
     @Test func `if another sequence throws, updates end`() async {
         let (stream, continuation) = AsyncThrowingStream.makeStream(of: Int.self)
         continuation.yield(1)
         continuation.finish(throwing: Failure())
-        #expect(await all(PresenceUpdates(stream)) == [1])
+        await expect(all(PresenceUpdates(stream)), equals: [1])
     }
 
     @Test func `cancelling a loop over another sequence ends that one`() async {
@@ -47,18 +48,18 @@ import Testing
 
     @Test func `a roster is a collection of all requested users`() {
         let roster = Roster(["bob", "cy", "bob"], people: [Self.online("cy"), Self.online("nobody asked")])
-        #expect(roster.users == ["bob", "cy"] && roster.count == 2)
-        #expect(roster.map(\.user) == ["bob", "cy"] && roster.map(\.isOnline) == [false, true])
-        #expect(roster[0].freshness == .unknown && roster["bob"] == nil)
-        #expect(roster.changed == ["cy"] && !roster.isComplete)
-        #expect(roster == Roster(["bob", "cy"], people: [Self.online("cy")]))
-        #expect(roster != Roster(["bob", "cy"]))
-        #expect(roster != Roster(["cy", "bob"], people: [Self.online("cy")]))
+        expect(roster.users == ["bob", "cy"] && roster.count == 2)
+        expect(roster.map(\.user) == ["bob", "cy"] && roster.map(\.isOnline) == [false, true])
+        expect(roster[0].freshness == .unknown && roster["bob"] == nil)
+        expect(roster.changed == ["cy"] && !roster.isComplete)
+        expect(roster, equals: Roster(["bob", "cy"], people: [Self.online("cy")]))
+        expect(roster != Roster(["bob", "cy"]))
+        expect(roster != Roster(["cy", "bob"], people: [Self.online("cy")]))
     }
 
     @Test func `values come back from JSON as they were`() throws {
         func comesBack<Value: Codable & Equatable>(_ value: Value) throws {
-            #expect(try JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value)) == value)
+            try expect(JSONDecoder().decode(Value.self, from: JSONEncoder().encode(value)), equals: value)
         }
         var person = Self.online("bob")
         person.presence.problem = PresenceError(
@@ -92,7 +93,7 @@ import Testing
         roster.update(with: [Self.online("cy")])
         try comesBack(roster)
         let decoded = try JSONDecoder().decode(Roster.self, from: JSONEncoder().encode(roster))
-        #expect(decoded.changed == ["cy"] && decoded["dan"] == nil && !decoded.isComplete)
+        expect(decoded.changed == ["cy"] && decoded["dan"] == nil && !decoded.isComplete)
         for changes in [
             .init(), .init(displayName: "A", photoURL: nil, locale: "de"),
             .init(photoURL: .set(URL(string: "https://example.org/a.jpg")!), timezone: .remove),
@@ -101,14 +102,14 @@ import Testing
         }
         let wire = try JSONEncoder().encode(PresenceKit.ProfileChanges(displayName: "A", photoURL: nil))
         let members = try #require(JSONSerialization.jsonObject(with: wire) as? [String: Any])
-        #expect(members["displayName"] as? String == "A" && members["photoURL"] is NSNull && members.count == 2)
+        expect(members["displayName"] as? String == "A" && members["photoURL"] is NSNull && members.count == 2)
     }
 
     @Test func `a change is written as a literal`() {
         let name = "Ana"
-        #expect(PresenceKit.Change<String>("Ana") == .set("Ana"))
-        #expect(("\(name) B" as PresenceKit.Change<String>) == .set("Ana B"))
-        #expect((nil as PresenceKit.Change<URL>) == .remove)
+        expect(PresenceKit.Change<String>("Ana"), equals: .set("Ana"))
+        expect("\(name) B" as PresenceKit.Change<String>, equals: .set("Ana B"))
+        expect(nil as PresenceKit.Change<URL>, equals: .remove)
     }
 
     @Test func `every error is described in plain language, without its code`() {
@@ -121,34 +122,36 @@ import Testing
         for code in codes {
             let error = PresenceError(code, "developers' words")
             let text = error.localizedDescription
-            #expect(text.hasSuffix(".") && !text.contains("_") && !text.contains("developers"), "\(code)")
+            expect(text.hasSuffix(".") && !text.contains("_") && !text.contains("developers"), "\(code)")
         }
-        #expect(
-            PresenceError(.validationFailed, "", field: "displayName").errorDescription == "This name cannot be used.")
-        #expect(PresenceError(.timedOut, "").recoverySuggestion == "Please try again in a moment.")
-        #expect(
-            PresenceError(.unavailable, "", retryAfter: .milliseconds(2_500)).recoverySuggestion
-                == "Please try again in 3 seconds.")
-        #expect(
-            PresenceError(.unavailable, "", retryAfter: .seconds(Int64.max)).recoverySuggestion
-                == "Please try again in 31622400 seconds.")
-        #expect(
-            PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked") == true)
+        expect(
+            PresenceError(.validationFailed, "", field: "displayName").errorDescription,
+            equals: "This name cannot be used.")
+        expect(PresenceError(.timedOut, "").recoverySuggestion, equals: "Please try again in a moment.")
+        expect(
+            PresenceError(.unavailable, "", retryAfter: .milliseconds(2_500)).recoverySuggestion,
+            equals: "Please try again in 3 seconds.")
+        expect(
+            PresenceError(.unavailable, "", retryAfter: .seconds(Int64.max)).recoverySuggestion,
+            equals: "Please try again in 31622400 seconds.")
+        expect(
+            PresenceError(.timedOut, "", outcomeUnknown: true).recoverySuggestion?.contains("may have worked"),
+            equals: true)
     }
 
     @Test func `the advice for a code is not given with another text`() {
         let own = PresenceError(.unauthorized, sentence: "Your trial has ended.")
-        #expect(own.recoverySuggestion == nil)
+        expect(own.recoverySuggestion, equals: nil)
         let advised = PresenceError(.unauthorized, sentence: "Your trial has ended.", recovery: "Please subscribe.")
-        #expect(advised.recoverySuggestion == "Please subscribe.")
+        expect(advised.recoverySuggestion, equals: "Please subscribe.")
         let lost = PresenceError(.timedOut, outcomeUnknown: true, sentence: "No answer.", recovery: "Please wait.")
-        #expect(lost.recoverySuggestion?.contains("may have worked") == true)
+        expect(lost.recoverySuggestion?.contains("may have worked"), equals: true)
         // The operation is only added to the code's text.
         let saving = PresenceError(writing: PresenceError(.timedOut))
-        #expect(saving.localizedDescription == "Failed to save the user. The server took too long to answer.")
-        #expect(saving.recoverySuggestion == "Please try again in a moment.")
-        #expect(PresenceError(writing: own).recoverySuggestion == nil)
-        #expect(PresenceError(writing: advised).recoverySuggestion == "Please subscribe.")
+        expect(saving.localizedDescription, equals: "Failed to save the user. The server took too long to answer.")
+        expect(saving.recoverySuggestion, equals: "Please try again in a moment.")
+        expect(PresenceError(writing: own).recoverySuggestion, equals: nil)
+        expect(PresenceError(writing: advised).recoverySuggestion, equals: "Please subscribe.")
     }
 
     @Test func `storage errors are described in plain language, without paths and numbers`() {
@@ -162,23 +165,23 @@ import Testing
         ]
         for (error, suggestion) in errors {
             let text = error.localizedDescription
-            #expect(text.hasSuffix(".") && !text.contains("/") && !text.contains(/[0-9]/), "\(error)")
-            #expect(!text.contains("StorageError") && error.recoverySuggestion == suggestion, "\(error)")
+            expect(text.hasSuffix(".") && !text.contains("/") && !text.contains(/[0-9]/), "\(error)")
+            expect(!text.contains("StorageError") && error.recoverySuggestion == suggestion, "\(error)")
         }
     }
 
     @Test func `the library's words match the protocol's`() {
-        #expect(PresenceKit.PresenceStatus.allCases.map(\.rawValue) == PresenceStatus.allCases.map(\.rawValue))
-        #expect(PresenceKit.Device.Kind.allCases.map(\.rawValue) == DeviceKind.allCases.map(\.rawValue))
-        #expect(PresenceKit.ChosenStatus.allCases.map(\.rawValue) == ChosenStatus.allCases.map(\.rawValue))
-        #expect(PresenceKit.Activity.allCases.map(\.rawValue) == Activity.allCases.map(\.rawValue))
-        #expect(PresenceKit.Audience.allCases.map(\.rawValue) == Audience.allCases.map(\.rawValue))
-        for kind in DeviceKind.allCases { #expect(PresenceKit.Device.Kind(kind).wire == kind) }
+        expect(PresenceKit.PresenceStatus.allCases.map(\.rawValue), equals: PresenceStatus.allCases.map(\.rawValue))
+        expect(PresenceKit.Device.Kind.allCases.map(\.rawValue), equals: DeviceKind.allCases.map(\.rawValue))
+        expect(PresenceKit.ChosenStatus.allCases.map(\.rawValue), equals: ChosenStatus.allCases.map(\.rawValue))
+        expect(PresenceKit.Activity.allCases.map(\.rawValue), equals: Activity.allCases.map(\.rawValue))
+        expect(PresenceKit.Audience.allCases.map(\.rawValue), equals: Audience.allCases.map(\.rawValue))
+        for kind in DeviceKind.allCases { expect(PresenceKit.Device.Kind(kind).wire, equals: kind) }
     }
 
     @Test func `ids are validated as the server does`() {
-        for id in ["a", "u-1", "!~", String(repeating: "x", count: 128)] { #expect(PresenceClient.isValidID(id)) }
-        for id in ["", "a b", "é", "\n", String(repeating: "x", count: 129)] { #expect(!PresenceClient.isValidID(id)) }
+        for id in ["a", "u-1", "!~", String(repeating: "x", count: 128)] { expect(PresenceClient.isValidID(id)) }
+        for id in ["", "a b", "é", "\n", String(repeating: "x", count: 129)] { expect(!PresenceClient.isValidID(id)) }
     }
 
     @Test func `a change of network is noticed, a repetition and the first update are not`() {
@@ -194,16 +197,16 @@ import Testing
             default: "?"
             }
         }
-        #expect(tells(wifi, after: nil) == "nothing")
-        #expect(tells(none, after: nil) == "gone")
-        #expect(tells(none, after: wifi) == "gone")
-        #expect(tells(mobile, after: none) == "there")
-        #expect(tells(mobile, after: wifi) == "changed")
-        #expect(tells(wifi, after: wifi) == "nothing")
-        #expect(tells(none, after: none) == "nothing")
+        expect(tells(wifi, after: nil), equals: "nothing")
+        expect(tells(none, after: nil), equals: "gone")
+        expect(tells(none, after: wifi), equals: "gone")
+        expect(tells(mobile, after: none), equals: "there")
+        expect(tells(mobile, after: wifi), equals: "changed")
+        expect(tells(wifi, after: wifi), equals: "nothing")
+        expect(tells(none, after: none), equals: "nothing")
         let both = NetworkPath(isSatisfied: true, interfaces: ["en0", "pdp_ip0"])
-        #expect(tells(both, after: wifi) == "nothing")
-        #expect(tells(wifi, after: both) == "nothing")
-        #expect(tells(mobile, after: both) == "changed")
+        expect(tells(both, after: wifi), equals: "nothing")
+        expect(tells(wifi, after: both), equals: "nothing")
+        expect(tells(mobile, after: both), equals: "changed")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -18,13 +19,13 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         await server.subscribe(.online("bob", 3, name: "Bob"))
-        #expect(await loop.next()?.isOnline == true)
+        await expect(loop.next()?.isOnline, equals: true)
         server.deliver(.presence(user: "bob", .unknown, at: nil))
         server.deliver(.profile(user: "bob", .none, at: nil))
         var bob = await loop.next()
         while bob?.isOnline == true { bob = await loop.next() }
         while bob?.displayName != "" { bob = await loop.next() }
-        #expect(bob?.isOnline == false)
+        expect(bob?.isOnline, equals: false)
     }
 
     @Test func `a user who does not exist is an element that says so`() async throws {
@@ -33,10 +34,10 @@ import Testing
         await server.welcome()
         await server.subscribe(.unknown("nobody"))
         let state = await loop.next()
-        #expect(state?.isFound == false && state?.isStale == false && state?.user.displayName == "")
+        expect(state?.isFound == false && state?.isStale == false && state?.user.displayName == "")
         var malformed = users.userStates(of: "no id").makeAsyncIterator()
-        #expect(await malformed.next()?.isFound == false)
-        #expect(await malformed.next() == nil)
+        await expect(malformed.next()?.isFound, equals: false)
+        await expect(malformed.next(), equals: nil)
     }
 
     @Test func `a user as last known says so`() async throws {
@@ -44,11 +45,11 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         await server.subscribe(.online("bob", 3, name: "Bob"))
-        #expect(await loop.next()?.isStale == false)
+        await expect(loop.next()?.isStale, equals: false)
         server.end(code: 4006)
         var bob = await loop.next()
         while bob?.isStale == false { bob = await loop.next() }
-        #expect(bob?.user.displayName == "Bob")
+        expect(bob?.user.displayName, equals: "Bob")
     }
 
     @Test func `a malformed id in a batch is missing, and the others are found`() async throws {
@@ -56,10 +57,10 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         let message = try #require(await server.message())
-        #expect(message.body == .get(users: ["bob", "cy"]))
+        expect(message.body, equals: .get(users: ["bob", "cy"]))
         server.deliver(.users(id: message.id, [.online("bob", 1, name: "Bob"), .unknown("cy")], more: false))
         let users = try await found
-        #expect(users.map(\.id) == ["bob"] && users.missing == ["no id", "cy"])
+        expect(users.map(\.id) == ["bob"] && users.missing == ["no id", "cy"])
     }
 
     @Test func `a saved user is as others see them, and a missing name is not sent`() async throws {
@@ -68,22 +69,22 @@ import Testing
         await server.welcome(user: "ana")
         async let update = users.update(User(id: "ana", displayName: ""))
         let message = try #require(await server.message())
-        #expect(
-            message.body == .updateProfile(ProfileChanges(photoURL: .remove, timezone: .remove, locale: .remove)))
+        expect(
+            message.body, equals: .updateProfile(ProfileChanges(photoURL: .remove, timezone: .remove, locale: .remove)))
         server.deliver(.profileUpdated(id: message.id, Profile(version: 1)))
         let get = try #require(await server.message())
-        #expect(get.body == .get(users: ["ana"]))
+        expect(get.body, equals: .get(users: ["ana"]))
         server.deliver(.users(id: get.id, [.online("ana", 2)], more: false))
         guard case .saved(let user) = try await update else {
             Issue.record("not saved")
             return
         }
-        #expect(user.isOnline && user.lastSeen > .distantPast)
+        expect(user.isOnline && user.lastSeen > .distantPast)
     }
 
     @Test func `a rejection of a queued change is reported`() async throws {
         await client.disconnect()
-        #expect(try await users.update(PresenceKit.ProfileChanges(displayName: "Ana")) == .queued)
+        try await expect(users.update(PresenceKit.ProfileChanges(displayName: "Ana")), equals: .queued)
         var refusals = users.updateRefusals.makeAsyncIterator()
         client.connect()
         let server = await dialler.next()
@@ -91,16 +92,16 @@ import Testing
         let message = try #require(await server.message())
         server.deliver(.refusal(message.id, .validationFailed, field: "displayName"))
         let refusal = await refusals.next()
-        #expect(refusal?.code == .validationFailed && refusal?.field == "displayName")
-        #expect(refusal?.localizedDescription == "This name cannot be used.")
+        expect(refusal?.code == .validationFailed && refusal?.field == "displayName")
+        expect(refusal?.localizedDescription, equals: "This name cannot be used.")
     }
 
     @Test func `pending changes are reported at once, and when they are done`() async throws {
         await client.disconnect()
         var pending = users.pendingUpdates.makeAsyncIterator()
-        #expect(await pending.next() == false)
-        #expect(try await users.update(PresenceKit.ProfileChanges(displayName: "Ana")) == .queued)
-        #expect(await pending.next() == true)
+        await expect(pending.next(), equals: false)
+        try await expect(users.update(PresenceKit.ProfileChanges(displayName: "Ana")), equals: .queued)
+        await expect(pending.next(), equals: true)
         client.connect()
         let server = await dialler.next()
         await server.welcome()
@@ -120,7 +121,7 @@ import Testing
         var people = client.presence(of: "bob").makeAsyncIterator()
         while await people.next()?.version != 4 {}
         server.deliver(.event("bob", 5, .offline))
-        #expect(await online.next() == false)
+        await expect(online.next(), equals: false)
     }
 
     @Test func `a name that passes the form's rule passes the server's`() {
@@ -133,10 +134,10 @@ import Testing
             "김 民", "‏שלום",
         ]
         for name in names {
-            #expect(
-                (User.DisplayNameRule.fault(in: name) == nil) == (DisplayName.normalized(name) != nil),
+            expect(
+                User.DisplayNameRule.fault(in: name) == nil, equals: DisplayName.normalized(name) != nil,
                 "\(name.debugDescription)")
-            #expect(User.DisplayNameRule.trimmed(name) == FreeText.trimmed(name))
+            expect(User.DisplayNameRule.trimmed(name), equals: FreeText.trimmed(name))
         }
     }
 
@@ -145,17 +146,17 @@ import Testing
         let client = PresenceClient.scripted(
             dialler, time, storage: Storage(cache: PresenceCache(), writes: StoredWrites(capacity: 1)))
         await client.disconnect()
-        #expect(try await client.updateProfile(displayName: "A") == .queued)
+        try await expect(client.updateProfile(displayName: "A"), equals: .queued)
         do {
             try await client.updateProfile(locale: "de")
             Issue.record("nothing was thrown")
         } catch let error as PresenceError {
-            #expect(error.code == .storageFailed && !error.outcomeUnknown)
+            expect(error.code == .storageFailed && !error.outcomeUnknown)
         }
-        #expect(await client.pendingProfileChanges.waiting == PresenceKit.ProfileChanges(displayName: "A"))
+        await expect(client.pendingProfileChanges.waiting, equals: PresenceKit.ProfileChanges(displayName: "A"))
         client.connect()
         let server = await dialler.next()
         await server.welcome()
-        #expect(await server.message()?.body == .updateProfile(ProfileChanges(displayName: .set("A"))))
+        await expect(server.message()?.body, equals: .updateProfile(ProfileChanges(displayName: .set("A"))))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -16,15 +17,15 @@ import Testing
         var loop = client.presence(of: "bob").makeAsyncIterator()
         async let first = loop.next()
         let server = await dialler.next()
-        #expect(server.url.path == "/v1/ws")
-        #expect(server.subprotocol == "presence.v1")
+        expect(server.url.path, equals: "/v1/ws")
+        expect(server.subprotocol, equals: "presence.v1")
         await server.welcome()
-        #expect(await server.subscribe(.online("bob", 1)) == ["bob"])
-        #expect(await first?.isOnline == true)
+        await expect(server.subscribe(.online("bob", 1)), equals: ["bob"])
+        await expect(first?.isOnline, equals: true)
         server.deliver(.event("bob", 2, .busy))
         let second = await loop.next()
-        #expect(second?.status == .busy)
-        #expect(second?.freshness == .live)
+        expect(second?.status, equals: .busy)
+        expect(second?.freshness, equals: .live)
     }
 
     @Test func `a slow loop misses intermediate values, never the last`() async {
@@ -37,7 +38,7 @@ import Testing
         var fast = client.presence(of: "bob").makeAsyncIterator()
         for version in 2...50 { server.deliver(.event("bob", Int64(version))) }
         while let bob = await fast.next(), bob.version < 50 {}
-        #expect(await loop.next()?.version == 50)
+        await expect(loop.next()?.version, equals: 50)
     }
 
     @Test func `the end of the last loop unsubscribes`() async {
@@ -48,12 +49,12 @@ import Testing
             await server.subscribe(.online("bob", 1))
             _ = await element
             for await bob in client.presence(of: "bob") {
-                #expect(bob.user == "bob")
+                expect(bob.user, equals: "bob")
                 break
             }
         }
         client.setActivity(.idle)
-        #expect(await server.message()?.body == .activity(.idle))
+        await expect(server.message()?.body, equals: .activity(.idle))
         await unsubscribed("bob", by: server)
     }
 
@@ -68,10 +69,10 @@ import Testing
         var loop = client.presence(of: "bob").makeAsyncIterator()
         _ = await loop.next()
         task.cancel()
-        #expect(await task.value <= 1)
+        await expect(task.value <= 1)
         // The remaining loop is the last one.
         server.deliver(.event("bob", 2))
-        #expect(await loop.next()?.version == 2)
+        await expect(loop.next()?.version, equals: 2)
     }
 
     @Test func `a task that is cancelled before the first element ends, too`() async {
@@ -81,35 +82,35 @@ import Testing
         }
         let server = await dialler.next()
         task.cancel()
-        #expect(await task.value)
+        await expect(task.value)
         await server.welcome()
     }
 
     @Test func `a malformed id yields one element with that problem`() async {
         var elements: [PersonPresence] = []
         for await element in client.presence(of: "no id") { elements.append(element) }
-        #expect(elements.count == 1)
+        expect(elements.count, equals: 1)
         guard let error = elements.first?.problem else {
             Issue.record("not refused")
             return
         }
-        #expect(error.code == .invalidID)
-        for await profile in client.profile(of: "") { #expect(profile.freshness.isLive == false) }
-        for await person in client.updates(of: "é") { #expect(!person.isFound) }
-        for await typing in client.typing(in: String(repeating: "x", count: 129)) { #expect(!typing.isAnyone) }
-        #expect(await client.connectionState == .idle)
+        expect(error.code, equals: .invalidID)
+        for await profile in client.profile(of: "") { expect(profile.freshness.isLive, equals: false) }
+        for await person in client.updates(of: "é") { expect(!person.isFound) }
+        for await typing in client.typing(in: String(repeating: "x", count: 129)) { expect(!typing.isAnyone) }
+        await expect(client.connectionState, equals: .idle)
     }
 
     @Test func `a roster is one loop over many users`() async {
         let server = await connected()
         var loop = client.roster(of: ["bob", "cy", "bob"]).makeAsyncIterator()
         async let first = loop.next()
-        #expect(await server.subscribe(.online("bob", 1), .unknown("cy")) == ["bob", "cy"])
-        #expect(await first?.users == ["bob", "cy"])
+        await expect(server.subscribe(.online("bob", 1), .unknown("cy")), equals: ["bob", "cy"])
+        await expect(first?.users, equals: ["bob", "cy"])
         server.deliver(.event("cy", 4, .away))
         let second = await loop.next()
-        #expect(second?.changed == ["cy"])
-        #expect(second?["cy"]?.presence.status == .away)
+        expect(second?.changed, equals: ["cy"])
+        expect(second?["cy"]?.presence.status, equals: .away)
     }
 
     @Test func `a sequence can be iterated again, and by several loops at once`() async {
@@ -123,37 +124,37 @@ import Testing
                     return false
                 }
             }
-            for await isOnline in group { #expect(isOnline) }
+            for await isOnline in group { expect(isOnline) }
         }
-        #expect(await answered == ["bob"])
+        await expect(answered, equals: ["bob"])
         for await element in bob {
-            #expect(element.isOnline)
+            expect(element.isOnline)
             break
         }
     }
 
     @Test func `the connection states show the connect and a lost connection`() async {
         var loop = client.connectionStates.makeAsyncIterator()
-        #expect(await loop.next() == .idle)
+        await expect(loop.next(), equals: .idle)
         client.connect()
-        #expect(await loop.next() == .connecting)
+        await expect(loop.next(), equals: .connecting)
         let server = await dialler.next()
         await server.welcome()
-        #expect(await loop.next() == .live)
+        await expect(loop.next(), equals: .live)
         server.end(code: 1012, reason: #"{"reconnectAfter":700}"#)
         guard case .reconnecting(.milliseconds(700), let why) = await loop.next() else {
             Issue.record("not reconnecting")
             return
         }
-        #expect(why.code == .serverUnavailable)
+        expect(why.code, equals: .serverUnavailable)
         time.advance(by: .milliseconds(700))
         let second = await dialler.next()
         await second.welcome()
         var state = await loop.next()
         if state == .connecting { state = await loop.next() }
-        #expect(state == .live)
+        expect(state, equals: .live)
         await client.disconnect()
-        #expect(await loop.next() == .closed(nil))
+        await expect(loop.next(), equals: .closed(nil))
     }
 
     @Test func `a lost connection makes elements stale, a new one makes them live`() async {
@@ -161,16 +162,16 @@ import Testing
         var loop = client.updates(of: "bob").makeAsyncIterator()
         async let first = loop.next()
         await server.subscribe(.online("bob", 1, name: "Bob"))
-        #expect(await first?.freshness == .live)
+        await expect(first?.freshness, equals: .live)
         server.end(.lost("cable"))
         let stale = await loop.next()
-        #expect(stale?.freshness.staleSince != nil)
-        #expect(stale?.isOnline == true)
+        expect(stale?.freshness.staleSince != nil)
+        expect(stale?.isOnline, equals: true)
         time.advance(by: .milliseconds(250))
         let again = await dialler.next()
         await again.welcome()
         await again.subscribe()
-        #expect(await loop.next()?.freshness == .live)
+        await expect(loop.next()?.freshness, equals: .live)
     }
 
     @Test func `signing out ends loops and forgets`() async {
@@ -188,13 +189,13 @@ import Testing
         var own = client.presence(of: "bob").makeAsyncIterator()
         _ = await own.next()
         await client.signOut()
-        #expect(await server.message()?.body == .disconnect)
-        #expect(await server.next() == .close)
+        await expect(server.message()?.body, equals: .disconnect)
+        await expect(server.next(), equals: .close)
         _ = await loop.value
-        #expect(await own.next() == nil)
-        #expect(await cache.read(["bob"]).isEmpty)
-        #expect(await client.me.user == nil)
-        #expect(await client.connectionState == .closed(nil))
+        await expect(own.next(), equals: nil)
+        await expect(cache.read(["bob"]).isEmpty)
+        await expect(client.me.user, equals: nil)
+        await expect(client.connectionState, equals: .closed(nil))
     }
 
     @Test func `after a change of user the loops continue`() async {
@@ -202,15 +203,15 @@ import Testing
         var loop = client.presence(of: "bob").makeAsyncIterator()
         async let first = loop.next()
         await server.subscribe(.online("bob", 9))
-        #expect(await first?.version == 9)
+        await expect(first?.version, equals: 9)
         await client.switchUser { "eve's" }
-        #expect(await server.message()?.body == .disconnect)
+        await expect(server.message()?.body, equals: .disconnect)
         let next = await dialler.next()
-        #expect(await loop.next()?.isKnown == false)
-        #expect(await next.welcome(user: "eve")?.token == "eve's")
+        await expect(loop.next()?.isKnown, equals: false)
+        await expect(next.welcome(user: "eve")?.token, equals: "eve's")
         await next.subscribe(.online("bob", 3))
-        #expect(await loop.next()?.version == 3)
-        #expect(await client.me.user == "eve")
+        await expect(loop.next()?.version, equals: 3)
+        await expect(client.me.user, equals: "eve")
     }
 
     @Test func `the connection ends with the last reference`() async {
@@ -221,8 +222,8 @@ import Testing
         while await mine?.connectionState != .live { await Task.yield() }
         weak let runner = mine?.runner
         mine = nil
-        #expect(await server.message()?.body == .disconnect)
-        #expect(await server.next() == .close)
+        await expect(server.message()?.body, equals: .disconnect)
+        await expect(server.next(), equals: .close)
         while runner != nil { await Task.yield() }
     }
 
@@ -234,7 +235,7 @@ import Testing
         let server = await dialler.next()
         await server.welcome()
         await server.subscribe(.online("bob", 1))
-        #expect(await first?.isOnline == true)
+        await expect(first?.isOnline, equals: true)
     }
 
     // MARK: Steps
@@ -251,6 +252,6 @@ import Testing
         async let message = server.message()
         while await client.runner.isObserved { await Task.yield() }
         time.advance(by: .seconds(1))
-        #expect(await message?.body == .unsubscribe(users: [user], conversations: []))
+        await expect(message?.body, equals: .unsubscribe(users: [user], conversations: []))
     }
 }

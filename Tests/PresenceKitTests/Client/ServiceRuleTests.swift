@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceTesting
 import Testing
@@ -24,23 +25,23 @@ import Testing
         func goOffline() { server.goOffline() }
     }
 
-    private func expect(_ code: PresenceError.Code, _ body: () async throws -> Void) async {
+    private func expectError(_ code: PresenceError.Code, _ body: () async throws -> Void) async {
         do {
             try await body()
             Issue.record("nothing was thrown")
         } catch {
-            #expect((error as? PresenceError)?.code == code)
+            expect((error as? PresenceError)?.code, equals: code)
         }
     }
 
     @Test func `each user is requested once, and a malformed id is rejected`() async throws {
         let stage = await Stage()
         let people = try await stage.service.people(["bob", "cy", "bob", "cy"])
-        #expect(people.map(\.user) == ["bob"] && people.missing == ["cy"])
-        await expect(Self.refused) { _ = try await stage.service.people(["bob", "no id"]) }
+        expect(people.map(\.user) == ["bob"] && people.missing == ["cy"])
+        await expectError(Self.refused) { _ = try await stage.service.people(["bob", "no id"]) }
         var loop = stage.service.updates(of: "no id").makeAsyncIterator()
-        #expect(await loop.next()?.problem?.code == Self.refused)
-        #expect(await loop.next() == nil)
+        await expect(loop.next()?.problem?.code, equals: Self.refused)
+        await expect(loop.next(), equals: nil)
     }
 
     @Test func `a status chosen offline is queued, and the old one is shown as stale`() async throws {
@@ -48,10 +49,10 @@ import Testing
         var loop = stage.service.meUpdates.makeAsyncIterator()
         while await loop.next()?.status?.status != .auto {}
         stage.goOffline()
-        #expect(try await stage.service.setStatus(.busy) == .queued)
+        try await expect(stage.service.setStatus(.busy), equals: .queued)
         var me = await loop.next()
         while me?.status?.freshness == .live { me = await loop.next() }
-        #expect(me?.status?.status == .auto)
+        expect(me?.status?.status, equals: .auto)
     }
 
     @Test func `a sign-out ends loops without another element, and later ones wait`() async throws {
@@ -61,15 +62,15 @@ import Testing
         var bob = stage.service.updates(of: "bob").makeAsyncIterator()
         while await bob.next()?.isOnline != true {}
         await stage.service.signOut()
-        while let me = await loop.next() { #expect(me.user == "ana") }
+        while let me = await loop.next() { expect(me.user, equals: "ana") }
         while await bob.next() != nil {}
         var later = stage.service.meUpdates.makeAsyncIterator()
         let nobody = await later.next()
-        #expect(nobody == Me(problem: nobody?.problem) && nobody?.problem != nil)
-        await expect(.signedOut) {
+        expect(nobody == Me(problem: nobody?.problem) && nobody?.problem != nil)
+        await expectError(.signedOut) {
             try await stage.service.updateProfile(PresenceKit.ProfileChanges(displayName: "x"))
         }
-        await expect(.signedOut) { try await stage.service.setStatus(.busy) }
+        await expectError(.signedOut) { try await stage.service.setStatus(.busy) }
     }
 
     @Test func `after a disconnect, reads are stale and writes are queued or fail`() async throws {
@@ -78,16 +79,16 @@ import Testing
         while await loop.next()?.isOnline != true {}
         await stage.service.disconnect()
         let people = try await stage.service.people(["bob", "dan"])
-        #expect(people.first?.freshness.isLive == false && people.unanswered == ["dan"])
-        #expect(try await stage.service.updateProfile(PresenceKit.ProfileChanges(displayName: "Ana")) == .queued)
+        expect(people.first?.freshness.isLive == false && people.unanswered == ["dan"])
+        try await expect(stage.service.updateProfile(PresenceKit.ProfileChanges(displayName: "Ana")), equals: .queued)
         var (me, status) = (
             stage.service.meUpdates.makeAsyncIterator(), stage.service.statusUpdates.makeAsyncIterator()
         )
-        #expect(await me.next()?.problem?.code == .notConnected)
-        #expect(await status.next()?.problem?.code == .notConnected)
-        await expect(.notConnected) { try await stage.service.setStatus(.busy) }
-        await expect(.notConnected) { try await stage.service.block(["eve"]) }
-        await expect(.notConnected) { _ = try await stage.service.createConversation(with: ["bob"]) }
+        await expect(me.next()?.problem?.code, equals: .notConnected)
+        await expect(status.next()?.problem?.code, equals: .notConnected)
+        await expectError(.notConnected) { try await stage.service.setStatus(.busy) }
+        await expectError(.notConnected) { try await stage.service.block(["eve"]) }
+        await expectError(.notConnected) { _ = try await stage.service.createConversation(with: ["bob"]) }
     }
 
     @Test func `typing excludes the signed-in user, and is empty while offline`() async throws {
@@ -96,10 +97,10 @@ import Testing
         stage.server.setTyping(["ana", "bob"], in: "c1")
         var typing = await loop.next()
         while typing?.users.isEmpty == true { typing = await loop.next() }
-        #expect(typing?.users == ["bob"])
+        expect(typing?.users, equals: ["bob"])
         stage.goOffline()
         while typing?.freshness.isLive == true { typing = await loop.next() }
-        #expect(typing?.users == [])
+        expect(typing?.users, equals: [])
     }
 
     @Test func `a saved profile reaches loops that observe this user like any other`() async throws {
@@ -113,7 +114,7 @@ import Testing
             Issue.record("not saved")
             return
         }
-        #expect(profile.displayName == "Ana")
+        expect(profile.displayName, equals: "Ana")
         while await loop.next()?.displayName != "Ana" {}
     }
 
@@ -122,10 +123,10 @@ import Testing
         var loop = stage.service.roster(of: ["bob", "cy"]).makeAsyncIterator()
         var roster = await loop.next()
         while roster?.isComplete == false { roster = await loop.next() }
-        #expect(roster?.people.map(\.user) == ["bob", "cy"])
+        expect(roster?.people.map(\.user), equals: ["bob", "cy"])
         stage.goOffline()
         while roster?.freshness.isLive == true { roster = await loop.next() }
         var later = stage.service.roster(of: ["bob", "dan"]).makeAsyncIterator()
-        #expect(await later.next()?.isComplete == false)
+        await expect(later.next()?.isComplete, equals: false)
     }
 }

@@ -1,4 +1,5 @@
 import CLibWebSockets
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -31,13 +32,13 @@ import WebSockets
             var loop = client.presence(of: "bob").makeAsyncIterator()
             async let first = loop.next()
             let peer = await server.welcome()
-            #expect(await server.subscribe(.online("bob", 1))?.users == ["bob"])
-            #expect(await first?.isOnline == true)
+            await expect(server.subscribe(.online("bob", 1))?.users, equals: ["bob"])
+            await expect(first?.isOnline, equals: true)
             server.send(.event("bob", 2, .busy, at: Int64(Date().timeIntervalSince1970 * 1_000)), to: peer)
             let busy = await loop.next()
-            #expect(busy?.status == .busy)
+            expect(busy?.status, equals: .busy)
             let latency = try #require(busy?.changeLatency)
-            #expect(latency < .seconds(30))
+            expect(latency < .seconds(30))
             await client.disconnect()
         }
     }
@@ -49,10 +50,10 @@ import WebSockets
             let peer = await server.welcome()
             _ = await state(of: client) { $0 == .live }
             await client.disconnect()
-            #expect(await server.message().message.body == .disconnect)
+            await expect(server.message().message.body, equals: .disconnect)
             let (closed, closure) = await server.closed()
-            #expect(closed == peer)
-            #expect(closure == .byPeer(code: 1000, reason: ""))
+            expect(closed, equals: peer)
+            expect(closure, equals: .byPeer(code: 1000, reason: ""))
         }
     }
 
@@ -66,10 +67,10 @@ import WebSockets
             await server.subscribe(.online("bob", 7))
             _ = await first
             server.close(peer, code: code, reason: #"{"reconnectAfter":3}"#)
-            #expect(await loop.next()?.freshness.staleSince != nil)
+            await expect(loop.next()?.freshness.staleSince != nil)
             await server.welcome()
-            #expect(await server.subscribe()?.known == ["bob": .init(presence: 7)])
-            #expect(await loop.next()?.freshness == .live)
+            await expect(server.subscribe()?.known, equals: ["bob": .init(presence: 7)])
+            await expect(loop.next()?.freshness, equals: .live)
             await client.disconnect()
         }
     }
@@ -89,7 +90,7 @@ import WebSockets
                 Issue.record("not closed")
                 return
             }
-            #expect(error.code == reason)
+            expect(error.code, equals: reason)
         }
     }
 
@@ -122,7 +123,7 @@ import WebSockets
             case .reconnecting(_, let why) = await state(
                 of: client, { if case .reconnecting = $0 { true } else { false } })
         else { return }
-        #expect(why.code == .connectionLost)
+        expect(why.code, equals: .connectionLost)
         try await withSocketServer(port: port) { server in
             await server.welcome()
             _ = await state(of: client) { $0 == .live }
@@ -138,7 +139,7 @@ import WebSockets
                 server.accept(message, from: peer)
             }
             client.connect()
-            #expect(await state(of: client) { $0 == .live || $0.isClosed } == .live)
+            await expect(state(of: client) { $0 == .live || $0.isClosed }, equals: .live)
             greeting.cancel()
             await client.disconnect()
         }
@@ -160,11 +161,11 @@ import WebSockets
                     await server.heard()
                 }
             }
-            #expect(await client.connectionState == .live)
+            await expect(client.connectionState, equals: .live)
             time.advance(by: .seconds(30))
             let (closed, closure) = await server.closed()
-            #expect(closed == peer)
-            #expect(closure == .lost)
+            expect(closed, equals: peer)
+            expect(closure, equals: .lost)
             time.advance(by: .seconds(1))
             await server.welcome()
             await client.disconnect()
@@ -198,7 +199,7 @@ import WebSockets
                     Issue.record("no subscribe")
                     return
                 }
-                #expect(subscribe.users.count == 1_000)
+                expect(subscribe.users.count, equals: 1_000)
                 let halves = [subscribe.users.prefix(500), subscribe.users.suffix(500)]
                 for (index, half) in halves.enumerated() {
                     let answer = half.map { UserSnapshot.online($0, 1, name: "somebody") }
@@ -208,10 +209,10 @@ import WebSockets
             }
             var roster = await first
             while roster?.isComplete == false { roster = await loop.next() }
-            #expect(roster?.online.count == 10_000)
+            expect(roster?.online.count, equals: 10_000)
             server.send(.event("user-77", 2, .offline), to: peer)
             repeat { roster = await loop.next() } while roster?["user-77"]?.isOnline == true
-            #expect(roster?.online.count == 9_999)
+            expect(roster?.online.count, equals: 9_999)
             await client.disconnect()
         }
     }
@@ -228,7 +229,7 @@ import WebSockets
             server.send(frames, to: peer)
             while let version = last?.version, version < 1_000 {
                 let next = await loop.next()
-                #expect(next.map { $0.version > version } == true)
+                expect(next.map { $0.version > version }, equals: true)
                 last = next
             }
             await client.disconnect()
@@ -248,7 +249,7 @@ import WebSockets
             await client.disconnect()
         }
         line.finish()
-        #expect(await lines.contains { $0.hasPrefix("error libwebsockets: ") })
+        await expect(lines.contains { $0.hasPrefix("error libwebsockets: ") })
     }
 
     @Test func `all clients of a process share one loop`() async throws {

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import PresenceKit
@@ -21,9 +22,9 @@ import Testing
     func `a status is cleared after at least a second and at most 30 days`(time: Duration) async {
         let client = PresenceClient.scripted(ScriptedDialler())
         let error = await error { try await client.setStatus(.busy, text: .keep, clearAfter: time) }
-        #expect(error?.code == .validationFailed && error?.field == "clearAfter")
-        #expect(error?.localizedDescription == "This time cannot be used.")
-        #expect(await client.connectionState == .idle, "nothing was begun for it")
+        expect(error?.code == .validationFailed && error?.field == "clearAfter")
+        expect(error?.localizedDescription, equals: "This time cannot be used.")
+        await expect(client.connectionState, equals: .idle, "nothing was begun for it")
     }
 
     @Test func `the limits themselves are valid, and a text has at most 140 characters`() async throws {
@@ -37,6 +38,6 @@ import Testing
         let text = PresenceKit.Change<String>.set(String(repeating: "x", count: 141))
         let client = PresenceClient.scripted(ScriptedDialler())
         let error = await error { try await client.setStatus(.busy, text: text, clearAfter: nil) }
-        #expect(error?.code == .validationFailed && error?.field == "text")
+        expect(error?.code == .validationFailed && error?.field == "text")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import PresenceKit
@@ -9,8 +10,8 @@ struct WireTests {
     }
 
     @Test func `the app's words are those of the protocol`() {
-        #expect(haveSameNames(PresenceKit.PresenceStatus.self) && haveSameNames(Device.Kind.self))
-        #expect(haveSameNames(PresenceKit.ChosenStatus.self) && haveSameNames(PresenceKit.Activity.self))
-        #expect(haveSameNames(PresenceKit.Audience.self))
+        expect(haveSameNames(PresenceKit.PresenceStatus.self) && haveSameNames(Device.Kind.self))
+        expect(haveSameNames(PresenceKit.ChosenStatus.self) && haveSameNames(PresenceKit.Activity.self))
+        expect(haveSameNames(PresenceKit.Audience.self))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -25,19 +26,19 @@ import Testing
             bench.open(.typing("c1")), bench.open(.ownStatus), bench.open(.keptProfile),
         ]
         bench.signOut()
-        #expect(bench.bodies == [.disconnect])
-        #expect(bench.closes == 1)
-        #expect(bench.cacheClears == 1)
-        #expect(bench.cacheWrites.isEmpty)
-        #expect(bench.woken.isSuperset(of: loops))
-        #expect(bench.engine.observers.ids.sorted { $0.number < $1.number } == [state])
-        #expect(bench.engine.nextConnectionState(state) == .closed(nil))
-        #expect(bench.engine.watchlist.people.isEmpty)
-        #expect(bench.engine.watchlist.conversations.isEmpty)
-        #expect(bench.engine.me.id == nil)
+        expect(bench.bodies, equals: [.disconnect])
+        expect(bench.closes, equals: 1)
+        expect(bench.cacheClears, equals: 1)
+        expect(bench.cacheWrites.isEmpty)
+        expect(bench.woken.isSuperset(of: loops))
+        expect(bench.engine.observers.ids.sorted { $0.number < $1.number }, equals: [state])
+        expect(bench.engine.nextConnectionState(state), equals: .closed(nil))
+        expect(bench.engine.watchlist.people.isEmpty)
+        expect(bench.engine.watchlist.conversations.isEmpty)
+        expect(bench.engine.me.id, equals: nil)
         for loop in loops { bench.close(loop) }
         bench.pass(.seconds(60))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
     }
 
     @Test mutating func `all pending calls fail with signed out`() {
@@ -49,8 +50,8 @@ import Testing
         bench.signOut()
         for call in calls {
             // Nothing is stored, so no call returns `queued`.
-            #expect(bench.error(of: call)?.code == .signedOut)
-            #expect(bench.error(of: call)?.outcomeUnknown == (call != calls[1]))
+            expect(bench.error(of: call)?.code, equals: .signedOut)
+            expect(bench.error(of: call)?.outcomeUnknown, equals: call != calls[1])
         }
     }
 
@@ -61,8 +62,8 @@ import Testing
         ]
         bench.signOut()
         for call in calls {
-            #expect(bench.error(of: call)?.code == .signedOut)
-            #expect(bench.error(of: call)?.outcomeUnknown == false)
+            expect(bench.error(of: call)?.code, equals: .signedOut)
+            expect(bench.error(of: call)?.outcomeUnknown, equals: false)
         }
     }
 
@@ -70,11 +71,11 @@ import Testing
         let call = bench.call(.createConversation(.with("bob")))
         bench.end(.lost(""))
         bench.switchUser()
-        #expect(bench.error(of: call)?.code == .signedOut)
-        #expect(bench.error(of: call)?.outcomeUnknown == true)
+        expect(bench.error(of: call)?.code, equals: .signedOut)
+        expect(bench.error(of: call)?.outcomeUnknown, equals: true)
         bench.dial(token: "eve's")
         bench.welcome(user: "eve")
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
     }
 
     @Test mutating func `pending changes are not sent for the next user`() {
@@ -84,9 +85,9 @@ import Testing
         bench.handle(.typing("c1", true))
         bench.signOut()
         bench.dial(token: "bob's")
-        #expect(bench.bodies == [.connect(.init(token: "bob's", device: .init()))])
+        expect(bench.bodies, equals: [.connect(.init(token: "bob's", device: .init()))])
         bench.welcome(user: "bob")
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
     }
 
     @Test mutating func `changes in flight are not kept either`() {
@@ -94,9 +95,9 @@ import Testing
         _ = bench.call(.setStatus(StatusChange(status: .invisible)))
         bench.signOut()
         bench.dial(token: "bob's")
-        #expect(bench.bodies == [.connect(.init(token: "bob's", device: .init()))])
+        expect(bench.bodies, equals: [.connect(.init(token: "bob's", device: .init()))])
         bench.welcome(user: "bob")
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
     }
 
     // MARK: Changing the user
@@ -105,23 +106,23 @@ import Testing
         let loop = observe(.user("bob"), .online("bob", 5, name: "Bob"))
         _ = bench.engine.nextPerson(loop)
         bench.switchUser()
-        #expect(bench.bodies == [.disconnect])
-        #expect(bench.closes == 1)
-        #expect(bench.fetches == 1)
-        #expect(bench.cacheClears == 1)
+        expect(bench.bodies, equals: [.disconnect])
+        expect(bench.closes, equals: 1)
+        expect(bench.fetches, equals: 1)
+        expect(bench.cacheClears, equals: 1)
         // Values that the former user saw are not shown to the next one.
         let hidden = bench.engine.nextPerson(loop)
-        #expect(hidden?.isFound == false)
-        #expect(hidden?.freshness.staleSince != nil)
+        expect(hidden?.isFound, equals: false)
+        expect(hidden?.freshness.staleSince != nil)
         bench.dial(token: "eve's")
         bench.welcome(user: "eve")
-        #expect(bench.bodies == [.subscribe(.init(users: ["bob"]))])
+        expect(bench.bodies, equals: [.subscribe(.init(users: ["bob"]))])
         bench.receive(.answer(bench.lastID, .online("bob", 4)))
         let bob = bench.engine.nextPerson(loop)
-        #expect(bob?.presence.version == 4)
-        #expect(bob?.displayName == nil)
-        #expect(bob?.freshness == .live)
-        #expect(bench.engine.me.id == "eve")
+        expect(bob?.presence.version, equals: 4)
+        expect(bob?.displayName, equals: nil)
+        expect(bob?.freshness, equals: .live)
+        expect(bench.engine.me.id, equals: "eve")
     }
 
     @Test mutating func `a change of user fails pending calls, and ends no loop`() {
@@ -129,24 +130,24 @@ import Testing
         _ = bench.engine.nextOwnStatus(loop)
         let call = bench.call(.createConversation(.with("bob")))
         bench.switchUser()
-        #expect(bench.answer(to: call) != nil)
-        #expect(bench.engine.nextOwnStatus(loop) == nil)
+        expect(bench.answer(to: call) != nil)
+        expect(bench.engine.nextOwnStatus(loop), equals: nil)
         bench.dial(token: "eve's")
         bench.welcome(user: "eve", status: OwnStatus(status: .busy))
-        #expect(bench.engine.nextOwnStatus(loop)?.status == .busy)
+        expect(bench.engine.nextOwnStatus(loop)?.status, equals: .busy)
     }
 
     @Test mutating func `after a sign-out a change of user is a sign-in`() {
         bench.signOut()
         bench.switchUser()
-        #expect(bench.fetches == 1)
+        expect(bench.fetches, equals: 1)
     }
 
     @Test mutating func `before the first use a change of user does not connect`() {
         bench = Bench()
         bench.switchUser()
-        #expect(bench.fetches == 0)
-        #expect(bench.engine.link.state == .idle)
+        expect(bench.fetches, equals: 0)
+        expect(bench.engine.link.state, equals: .idle)
     }
 
     @Test mutating func `a token of another user is a change of user`() {
@@ -155,9 +156,9 @@ import Testing
         bench.handle(.reconnect)
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome(user: "eve")
-        #expect(bench.cacheClears == 1)
-        #expect(bench.engine.nextPresence(loop)?.isKnown == false)
-        #expect(bench.bodies == [.subscribe(.init(users: ["bob"]))])
+        expect(bench.cacheClears, equals: 1)
+        expect(bench.engine.nextPresence(loop)?.isKnown, equals: false)
+        expect(bench.bodies, equals: [.subscribe(.init(users: ["bob"]))])
     }
 
     @Test mutating func `the former user's typing is not shown to the next user`() {
@@ -168,10 +169,10 @@ import Testing
                 more: false))
         _ = bench.engine.nextTyping(loop)
         bench.switchUser()
-        #expect(bench.engine.nextTyping(loop)?.users == [])
+        expect(bench.engine.nextTyping(loop)?.users, equals: [])
         bench.dial()
         bench.welcome(user: "eve")
         bench.receive(.refusal(bench.lastID, .forbidden))
-        #expect(bench.engine.nextTyping(loop)?.problem?.code == .forbidden)
+        expect(bench.engine.nextTyping(loop)?.problem?.code, equals: .forbidden)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -40,15 +41,15 @@ import Testing
     mutating func `what is promised to the next user is made once the server confirms them`(isStatus: Bool) {
         beginAttempt()
         fetched(Self.token(of: "eve"))
-        #expect(bench.engine.me.id == nil, "nothing of ana is shown")
+        expect(bench.engine.me.id, equals: nil, "nothing of ana is shown")
         bench.end(.lost(""))
         let call = bench.call(isStatus ? .setStatus(Self.busy) : .updateProfile(Self.name, .queue))
-        #expect(bench.isQueued(call) && bench.writes.map(\.owner) == ["eve"])
+        expect(bench.isQueued(call) && bench.writes.map(\.owner) == ["eve"])
         bench.handle(.reconnect)
         bench.handle(.opened(bench.engine.link.attempt))
-        #expect(statuses == (isStatus ? [Self.busy] : []))
+        expect(statuses, equals: isStatus ? [Self.busy] : [])
         bench.welcome(user: "eve")
-        #expect(updates == (isStatus ? [] : [Self.name]) && bench.owner == "eve")
+        expect(updates == (isStatus ? [] : [Self.name]) && bench.owner == "eve")
     }
 
     @Test mutating func `what was promised to the next user is removed if the server confirms the former`() {
@@ -60,7 +61,7 @@ import Testing
         fetched(Self.token(of: "ana"))
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome(user: "ana")
-        #expect(updates.isEmpty && bench.writes.isEmpty)
+        expect(updates.isEmpty && bench.writes.isEmpty)
     }
 
     @Test mutating func `calls that wait belong to the user who made them`() {
@@ -69,14 +70,14 @@ import Testing
         beginAttempt()
         let status = bench.call(.setStatus(Self.busy))
         let creation = bench.call(.createConversation(.with("bob")))
-        for call in [profile, status, creation] { #expect(bench.answer(to: call) == nil) }
+        for call in [profile, status, creation] { expect(bench.answer(to: call) == nil) }
         fetched(Self.token(of: "eve"))
-        #expect(bench.isQueued(profile) && bench.isQueued(status) && bench.error(of: creation) != nil)
-        #expect(Set(bench.writes.map(\.owner)) == ["ana"])
+        expect(bench.isQueued(profile) && bench.isQueued(status) && bench.error(of: creation) != nil)
+        expect(Set(bench.writes.map(\.owner)), equals: ["ana"])
         bench.handle(.opened(bench.engine.link.attempt))
-        #expect(statuses.isEmpty)
+        expect(statuses.isEmpty)
         bench.welcome(user: "eve")
-        #expect(bench.bodies.isEmpty && bench.writes.isEmpty)
+        expect(bench.bodies.isEmpty && bench.writes.isEmpty)
     }
 
     @Test mutating func `a token that was fetched to refresh the connection names its user to the next one`() {
@@ -86,7 +87,7 @@ import Testing
         _ = bench.call(.setStatus(Self.busy))
         bench.handle(.reconnect)
         bench.handle(.opened(bench.engine.link.attempt))
-        #expect(statuses.isEmpty)
+        expect(statuses.isEmpty)
     }
 
     @Test mutating func `a former user's token that names no user is not the next user's`() {
@@ -100,19 +101,19 @@ import Testing
         bench.handle(.reconnect)
         fetched("ana's")
         bench.handle(.opened(bench.engine.link.attempt))
-        #expect(statuses.isEmpty)
+        expect(statuses.isEmpty)
     }
 
     @Test(arguments: ["ana", "eve"])
     mutating func `a status waits for the server if the token names no user`(user: String) {
         bench.end(code: 4001)
         let call = bench.call(.setStatus(Self.busy))
-        #expect(bench.isQueued(call) && bench.writes.map(\.owner) == ["ana"])
+        expect(bench.isQueued(call) && bench.writes.map(\.owner) == ["ana"])
         bench.handle(.reconnect)
         fetched("another")
         bench.handle(.opened(bench.engine.link.attempt))
-        #expect(statuses.isEmpty)
+        expect(statuses.isEmpty)
         bench.welcome(user: user)
-        #expect(bench.bodies == (user == "ana" ? [.status(Self.busy)] : []))
+        expect(bench.bodies, equals: user == "ana" ? [.status(Self.busy)] : [])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -41,9 +42,9 @@ import Testing
     }
 
     @Test func `a token names its user`() {
-        #expect(TokenSubject.user(of: Self.token(of: "ana")) == "ana")
+        expect(TokenSubject.user(of: Self.token(of: "ana")), equals: "ana")
         for token in ["", "t", "a.b.c", "e30.e30.e30", "e30.eyJzdWIiOjF9.e30", Self.token(of: "no id")] {
-            #expect(TokenSubject.user(of: token) == nil)
+            expect(TokenSubject.user(of: token), equals: nil)
         }
     }
 
@@ -55,17 +56,17 @@ import Testing
             .setStatus(StatusChange(status: .busy)), .createConversation(.with("bob")), .readVisibility,
         ] {
             let id = bench.call(call)
-            #expect(bench.error(of: id)?.code == .signedOut)
+            expect(bench.error(of: id)?.code, equals: .signedOut)
         }
         bench.handle(.typing("c1", true))
-        #expect(bench.writes.isEmpty)
+        expect(bench.writes.isEmpty)
         bench.dial()
         bench.welcome(user: "eve")
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         bench.signOut()
         bench.switchUser()
         let call = bench.call(.updateProfile(Self.name, .fail))
-        #expect(bench.answer(to: call) == nil)
+        expect(bench.answer(to: call) == nil)
     }
 
     @Test(arguments: ["ana", "eve"]) mutating func `a first launch without a network belongs to its token's user`(
@@ -73,30 +74,30 @@ import Testing
     ) {
         launch(token: Self.token(of: "ana"))
         let call = bench.call(.updateProfile(Self.name, .queue))
-        #expect(bench.isQueued(call))
-        #expect(bench.writes.map(\.owner) == ["ana"])
+        expect(bench.isQueued(call))
+        expect(bench.writes.map(\.owner), equals: ["ana"])
         launch(token: Self.token(of: user))
         reach(as: user)
-        #expect(updates == (user == "ana" ? [Self.name] : []))
-        #expect(bench.writes.isEmpty == (user == "eve"))
-        #expect(bench.owner == user)
+        expect(updates, equals: user == "ana" ? [Self.name] : [])
+        expect(bench.writes.isEmpty, equals: user == "eve")
+        expect(bench.owner, equals: user)
     }
 
     @Test mutating func `a change of an unknown user is only sent by the same process`() {
         launch(token: nil)
         _ = bench.call(.updateProfile(Self.name, .queue))
-        #expect(bench.writes.map(\.owner) == [nil])
+        expect(bench.writes.map(\.owner), equals: [nil])
         var other = self
         other.launch(token: Self.token(of: "eve"))
-        #expect(other.bench.writes.isEmpty)
+        expect(other.bench.writes.isEmpty)
         other.reach(as: "eve")
-        #expect(other.updates.isEmpty)
+        expect(other.updates.isEmpty)
         // The process itself continues, and the storage gets its owner.
         reach(as: "ana")
-        #expect(updates == [Self.name])
-        #expect(bench.writes.map(\.owner) == ["ana"] && bench.writes.map(\.profileChanges?.changes) == [Self.name])
+        expect(updates, equals: [Self.name])
+        expect(bench.writes.map(\.owner) == ["ana"] && bench.writes.map(\.profileChanges?.changes) == [Self.name])
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 1, displayName: "Ana")))
-        #expect(bench.writes.isEmpty)
+        expect(bench.writes.isEmpty)
     }
 
     @Test(arguments: [true, false]) mutating func `a user who finds another's storage keeps their own changes`(
@@ -106,18 +107,18 @@ import Testing
         _ = bench.call(.updateProfile(Self.name, .queue))
         reach(as: "ana")
         bench.end(.lost(""))
-        #expect(bench.owner == "ana" && bench.writes.count == 1)
+        expect(bench.owner == "ana" && bench.writes.count == 1)
 
         launch(token: hasToken ? Self.token(of: "eve") : nil)
         let own = ProfileChanges(locale: .set("de"))
         let call = bench.call(.updateProfile(own, .queue))
-        #expect(bench.isQueued(call))
+        expect(bench.isQueued(call))
         reach(as: "eve")
         // Without a token the change was promised to the storage's user, whom the app showed.
-        #expect(updates == (hasToken ? [own] : []), "hers, and nothing of ana's")
-        #expect(bench.writes.map(\.owner) == (hasToken ? ["eve"] : []) && bench.owner == "eve")
+        expect(updates, equals: hasToken ? [own] : [], "hers, and nothing of ana's")
+        expect(bench.writes.map(\.owner) == (hasToken ? ["eve"] : []) && bench.owner == "eve")
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 1)))
-        #expect(bench.writes.isEmpty)
+        expect(bench.writes.isEmpty)
     }
 
     @Test(arguments: ["ana", "eve"], [true, false])
@@ -128,23 +129,23 @@ import Testing
         launch(token: nil)
         for call in [Call.updateProfile(Self.name, .queue), .setStatus(StatusChange(status: .busy))] {
             let id = bench.call(call)
-            #expect(bench.isQueued(id))
+            expect(bench.isQueued(id))
         }
         bench.handle(.reconnect)
         bench.handle(.token(bench.engine.link.attempt, .success(Self.token(of: "eve"))))
-        #expect(bench.engine.me.id == nil && bench.engine.me.keptChanges.waiting == nil)
+        expect(bench.engine.me.id == nil && bench.engine.me.keptChanges.waiting == nil)
         if dies { launch(token: Self.token(of: user)) } else { bench.end(code: 4001) }
         bench.handle(.reconnect)
         if case .fetchingToken = bench.engine.link.phase {
             bench.handle(.token(bench.engine.link.attempt, .success(Self.token(of: user))))
         }
         bench.handle(.opened(bench.engine.link.attempt))
-        guard case .connect(let connect) = bench.bodies.first else { return #expect(Bool(false), "no connect") }
-        #expect(connect.status?.status == (user == "ana" ? .busy : nil))
+        guard case .connect(let connect) = bench.bodies.first else { return expect(Bool(false), "no connect") }
+        expect(connect.status?.status, equals: user == "ana" ? .busy : nil)
         bench.welcome(user: user)
-        #expect(updates == (user == "ana" ? [Self.name] : []))
+        expect(updates, equals: user == "ana" ? [Self.name] : [])
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 1, displayName: "Ana")))
-        #expect(bench.writes.isEmpty && bench.owner == user)
+        expect(bench.writes.isEmpty && bench.owner == user)
     }
 
     // MARK: Late replies of the storage
@@ -153,28 +154,28 @@ import Testing
         let loop = bench.open(.me)
         bench.signOut()
         bench.handle(.recalled("ana", [QueuedWrite(Self.name, id: "1", owner: "ana", at: bench.now.wall)]))
-        #expect(bench.engine.me.id == nil && bench.engine.me.keptChanges.waiting == nil)
+        expect(bench.engine.me.id == nil && bench.engine.me.keptChanges.waiting == nil)
         bench.close(loop)
         bench = Bench()
         bench.switchUser()
         bench.handle(.recalled("ana", []))
-        #expect(bench.engine.me.id == nil)
+        expect(bench.engine.me.id, equals: nil)
     }
 
     @Test mutating func `cached users of the former user are not shown to the next`() {
         bench.connect()
         bench.end(.lost(""))
         let loop = bench.open(.user("bob"))
-        #expect(bench.cacheReads == [["bob"]])
+        expect(bench.cacheReads, equals: [["bob"]])
         bench.switchUser()
         let bob = CachedPerson(
             user: "bob", asOf: bench.now.wall, presence: Presence(version: 1, status: .online), profile: .none)
         bench.handle(.cached([bob]))
-        #expect(bench.engine.nextPerson(loop)?.isFound != true)
+        expect(bench.engine.nextPerson(loop)?.isFound != true)
         bench.end(.lost(""))
         let call = bench.call(.get(["cy"]))
         bench.handle(.cached([bob]))
-        #expect(bench.people(of: call)?.missing == ["cy"], "later readings are answered in their turn")
+        expect(bench.people(of: call)?.missing, equals: ["cy"], "later readings are answered in their turn")
     }
 
     // MARK: Values that the server never accepts
@@ -194,12 +195,12 @@ import Testing
         for _ in 0..<2 {
             for (changes, field) in flawed {
                 let call = bench.call(.updateProfile(changes, .queue))
-                #expect(bench.error(of: call)?.code == .validationFailed && bench.error(of: call)?.field == field)
-                #expect(bench.sent.isEmpty && bench.writes.isEmpty)
+                expect(bench.error(of: call)?.code == .validationFailed && bench.error(of: call)?.field == field)
+                expect(bench.sent.isEmpty && bench.writes.isEmpty)
             }
             let status = bench.call(
                 .setStatus(StatusChange(status: .busy, text: .set(String(repeating: "x", count: 141)))))
-            #expect(bench.error(of: status)?.field == "text")
+            expect(bench.error(of: status)?.field, equals: "text")
             bench.end(.lost(""))
         }
     }
@@ -208,11 +209,11 @@ import Testing
         bench.connect(limits: ConnectionLimits(maxMessageBytes: 4_096))
         let users = (0..<1_000).map { UserID("user-\($0)")! }
         let call = bench.call(.changeVisibility(.block(users)))
-        #expect(bench.error(of: call)?.code == .tooMany && bench.sent.isEmpty)
+        expect(bench.error(of: call)?.code == .tooMany && bench.sent.isEmpty)
         let next = bench.call(.changeVisibility(.block(["bob"])))
-        #expect(bench.bodies == [.block(["bob"])])
+        expect(bench.bodies, equals: [.block(["bob"])])
         bench.receive(.ok(id: bench.lastID))
-        #expect(bench.isDone(next))
+        expect(bench.isDone(next))
     }
 
     @Test mutating func `a stored change that ends the connection as too long is not sent with the next one`() {
@@ -221,17 +222,17 @@ import Testing
         bench.end(.lost(""))
         _ = bench.call(.updateProfile(Self.name, .queue))
         bench.comeBack()
-        #expect(updates == [Self.name])
+        expect(updates, equals: [Self.name])
         bench.end(code: 1009)
-        #expect(bench.writes.isEmpty)
+        expect(bench.writes.isEmpty)
         let kept = bench.engine.nextKeptProfile(loop)
-        #expect(kept?.waiting == nil && kept?.refusal?.code == .tooMany)
+        expect(kept?.waiting == nil && kept?.refusal?.code == .tooMany)
         bench.dial()
         bench.welcome()
-        #expect(updates.isEmpty)
+        expect(updates.isEmpty)
         let call = bench.call(.updateProfile(Self.name, .queue))
         bench.end(code: 1009)
-        #expect(bench.error(of: call)?.code == .tooMany && bench.writes.isEmpty)
+        expect(bench.error(of: call)?.code == .tooMany && bench.writes.isEmpty)
     }
 
     // MARK: The user's own profile
@@ -243,11 +244,11 @@ import Testing
             .subscribed(id: bench.lastID, users: [.online("ana", 4, name: "Old")], conversations: [], more: false))
         _ = bench.call(.updateProfile(Self.name, .queue))
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 5, displayName: "Ana")))
-        #expect(bench.engine.nextMe(loop)?.profile?.displayName == "Ana")
+        expect(bench.engine.nextMe(loop)?.profile?.displayName, equals: "Ana")
         bench.receive(.event("ana", 7, name: "Newest"))
         _ = bench.call(.updateProfile(Self.name, .queue))
         bench.receive(.profileUpdated(id: bench.lastID, Profile(version: 6, displayName: "Ana")))
-        #expect(bench.engine.nextMe(loop)?.profile?.displayName == "Newest")
+        expect(bench.engine.nextMe(loop)?.profile?.displayName, equals: "Newest")
     }
 
     @Test(arguments: [("ana", false), ("ana", true), ("eve", false), ("eve", true)])
@@ -259,7 +260,7 @@ import Testing
         let inputs: [Input] = [.recalled("ana", [write]), .signedIn(UserID(user))]
         for input in signsInFirst ? inputs.reversed() : inputs { bench.handle(input) }
         let isOwner = user == "ana"
-        #expect(bench.writes.map(\.id) == (isOwner ? ["1"] : []))
-        #expect(bench.engine.me.id == (isOwner ? "ana" : nil) && bench.engine.me.writer?.string == user)
+        expect(bench.writes.map(\.id), equals: isOwner ? ["1"] : [])
+        expect(bench.engine.me.id == (isOwner ? "ana" : nil) && bench.engine.me.writer?.string == user)
     }
 }

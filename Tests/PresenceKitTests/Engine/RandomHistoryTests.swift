@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -182,10 +183,10 @@ private struct History {
     }
 
     func check() {
-        #expect(bench.engine.link.state == .live, "seed \(seed)")
-        #expect(calls.isEmpty, "seed \(seed): calls without an answer")
-        #expect(server.line?.subscribed == Set(bench.engine.watchlist.people.ids), "seed \(seed)")
-        #expect(bench.engine.watchlist.subscriptions == bench.engine.watchlist.people.count, "seed \(seed)")
+        expect(bench.engine.link.state, equals: .live, "seed \(seed)")
+        expect(calls.isEmpty, "seed \(seed): calls without an answer")
+        expect(server.line?.subscribed, equals: Set(bench.engine.watchlist.people.ids), "seed \(seed)")
+        expect(bench.engine.watchlist.subscriptions, equals: bench.engine.watchlist.people.count, "seed \(seed)")
         for (topic, shown) in loops.values {
             for user in topic.users {
                 let truth = server.truth(of: user)
@@ -193,17 +194,17 @@ private struct History {
                     Issue.record("seed \(seed): \(topic) does not show \(user)")
                     continue
                 }
-                #expect(person.freshness == .live, "seed \(seed): \(topic) \(user)")
+                expect(person.freshness, equals: .live, "seed \(seed): \(topic) \(user)")
                 if case .profile = topic {
                 } else {
-                    #expect(person.presence.version == truth.presence?.version, "seed \(seed): \(topic) \(user)")
-                    #expect(
-                        person.presence.status == truth.presence.map { PresenceKit.PresenceStatus($0.status) },
+                    expect(person.presence.version, equals: truth.presence?.version, "seed \(seed): \(topic) \(user)")
+                    expect(
+                        person.presence.status, equals: truth.presence.map { PresenceKit.PresenceStatus($0.status) },
                         "seed \(seed): \(topic) \(user)")
                 }
                 if case .presence = topic {
                 } else {
-                    #expect(person.profile.version == truth.profile?.version, "seed \(seed): \(topic) \(user)")
+                    expect(person.profile.version, equals: truth.profile?.version, "seed \(seed): \(topic) \(user)")
                 }
             }
         }

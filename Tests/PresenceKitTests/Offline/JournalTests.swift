@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -25,11 +26,11 @@ import Testing
 
     @Test func `appended records can be read after a reopen, in order`() throws {
         var (journal, records) = try open()
-        #expect(records.isEmpty)
+        expect(records.isEmpty)
         let written: [[UInt8]] = [[1, 2, 3], [], Array(repeating: 7, count: 100_000)]
         try journal.append([written[0]], isDurable: true)
         try journal.append(Array(written[1...]), isDurable: false)
-        #expect(try open().records == written)
+        try expect(open().records, equals: written)
     }
 
     @Test func `a file truncated anywhere keeps its complete records, and can be appended to`() throws {
@@ -41,9 +42,9 @@ import Testing
             try Data(whole[..<length]).write(to: URL(fileURLWithPath: path))
             var (again, records) = try open()
             let expected = length >= 31 ? 2 : length >= 21 ? 1 : 0
-            #expect(records == Array([[1], [2, 2]][..<expected]), "cut at \(length)")
+            expect(records, equals: Array([[1], [2, 2]][..<expected]), "cut at \(length)")
             try again.append([[9]], isDurable: false)
-            #expect(try open().records.last == [9])
+            try expect(open().records.last, equals: [9])
         }
     }
 
@@ -53,12 +54,12 @@ import Testing
         var damaged = try bytes()
         damaged[damaged.count - 1] ^= 1
         try Data(damaged).write(to: URL(fileURLWithPath: path))
-        #expect(try open().records == [[1]])
+        try expect(open().records, equals: [[1]])
         // A length beyond the file, and one beyond any record.
         for length: [UInt8] in [[200, 0, 0, 0], [255, 255, 255, 255]] {
             damaged.replaceSubrange(12..<16, with: length)
             try Data(damaged).write(to: URL(fileURLWithPath: path))
-            #expect(try open().records == [])
+            try expect(open().records, equals: [])
         }
     }
 
@@ -72,10 +73,10 @@ import Testing
             damaged[place] = value
             try Data(damaged).write(to: URL(fileURLWithPath: path))
             var problems: [String] = []
-            #expect(try open(&problems).records == left)
-            #expect(problems.count == 1 && problems[0].contains(".damaged"))
-            #expect(try [UInt8](Data(contentsOf: URL(fileURLWithPath: path + ".damaged"))) == damaged)
-            #expect(try open(&problems).records == left && problems.count == 1, "told once")
+            try expect(open(&problems).records, equals: left)
+            expect(problems.count == 1 && problems[0].contains(".damaged"))
+            try expect([UInt8](Data(contentsOf: URL(fileURLWithPath: path + ".damaged"))), equals: damaged)
+            try expect(open(&problems).records == left && problems.count == 1, "told once")
         }
     }
 
@@ -95,7 +96,7 @@ import Testing
             try journal.append([[1], longest + [7]], isDurable: false)
         }
         try journal.append([[2]], isDurable: false)
-        #expect(try open().records == [longest, [2]])
+        try expect(open().records, equals: [longest, [2]])
     }
 
     @Test func `removing all records needs no new file, which a full disk would not allow`() throws {
@@ -104,20 +105,20 @@ import Testing
         try FileManager.default.createDirectory(atPath: path + ".new", withIntermediateDirectories: false)
         try journal.removeAll()
         try journal.append([[3]], isDurable: false)
-        #expect(try open().records == [[3]])
+        try expect(open().records, equals: [[3]])
     }
 
     @Test func `a foreign file is replaced, one of a later format rejected and left`() throws {
         try Data("something else altogether".utf8).write(to: URL(fileURLWithPath: path))
-        #expect(try open().records == [])
-        #expect(
-            try Data(contentsOf: URL(fileURLWithPath: path + ".damaged")) == Data("something else altogether".utf8))
+        try expect(open().records, equals: [])
+        try expect(
+            Data(contentsOf: URL(fileURLWithPath: path + ".damaged")), equals: Data("something else altogether".utf8))
         var (journal, _) = try open(format: 2)
         try journal.rewrite([[5]])
         let before = try bytes()
         #expect(throws: StorageError.laterVersion(path, 2)) { try open(format: 1) }
-        #expect(try bytes() == before)
-        #expect(try open(format: 2).records == [[5]])
+        try expect(bytes(), equals: before)
+        try expect(open(format: 2).records, equals: [[5]])
     }
 
     @Test func `a rewrite replaces all records, and the new file can be appended to`() throws {
@@ -125,12 +126,12 @@ import Testing
         try journal.append([[1], [2]], isDurable: false)
         try journal.rewrite([[8]])
         try journal.append([[9]], isDurable: false)
-        #expect(try open().records == [[8], [9]])
-        #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+        try expect(open().records, equals: [[8], [9]])
+        expect(!FileManager.default.fileExists(atPath: path + ".new"))
     }
 
     @Test func `the checksum matches the known one`() {
-        #expect(CRC32.checksum(Array("123456789".utf8)) == 0xCBF4_3926)
-        #expect(CRC32.checksum([]) == 0)
+        expect(CRC32.checksum(Array("123456789".utf8)), equals: 0xCBF4_3926)
+        expect(CRC32.checksum([]), equals: 0)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import TestSupport
@@ -34,16 +35,16 @@ import Testing
                 promised = max(promised, answers.map(\.number).max() ?? 0)
                 saved.formUnion(answers.filter(\.isSaved).map(\.number))
                 let repeated = await heard.names[before...].filter(former.contains)
-                #expect(repeated.isEmpty, "saved in an earlier process, and sent again")
+                expect(repeated.isEmpty, "saved in an earlier process, and sent again")
             }
             try await Self.drain(server.url, directory)
             serving.cancel()
             await serving.value
             let names = await heard.names
-            #expect(names == names.sorted(), "an older change came after a newer one")
-            #expect((names.last ?? 0) >= promised, "the last one that was promised")
-            #expect(await heard.answered.isSuperset(of: saved))
-            #expect(promised > 0)
+            expect(names, equals: names.sorted(), "an older change came after a newer one")
+            expect((names.last ?? 0) >= promised, "the last one that was promised")
+            await expect(heard.answered.isSuperset(of: saved))
+            expect(promised > 0)
         }
     }
 
@@ -87,14 +88,14 @@ import Testing
             answers.append((Int(words[1]) ?? 0, words[0] == "saved"))
             if answers.count == count { process.signal(SIGKILL) }
         }
-        #expect(await process.status() == 128 + SIGKILL)
+        await expect(process.status(), equals: 128 + SIGKILL)
         return answers
     }
 
     /// Sends the queued writes.
     private static func drain(_ url: URL, _ directory: TemporaryDirectory) async throws {
         let process = try ChildProcess([program, url.absoluteString, directory.path, "drain"])
-        #expect(await process.status() == 0)
+        await expect(process.status(), equals: 0)
     }
 
     /// In the build directory, beside the tests.

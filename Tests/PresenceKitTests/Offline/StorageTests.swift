@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import TestSupport
@@ -46,7 +47,7 @@ import Testing
             await storage.cache.write([Self.person("bob", 2)])
         }
         let found = try await opened { await $0.cache.read(["cy", "bob", "dan"]) }
-        #expect(found == [Self.person("cy", 1), Self.person("bob", 2)])
+        expect(found, equals: [Self.person("cy", 1), Self.person("bob", 2)])
     }
 
     @Test func `a library's records are there after a launch, with their newest values`() async throws {
@@ -54,9 +55,9 @@ import Testing
             await storage.history.write([("a", Data("1".utf8)), ("b", Data("2".utf8))], erasing: false)
             await storage.history.write([("a", Data("3".utf8)), ("b", nil), ("", Data([0]))], erasing: false)
         }
-        #expect(try await opened { await $0.history.load() } == ["a": Data("3".utf8), "": Data([0])])
+        try await expect(opened { await $0.history.load() }, equals: ["a": Data("3".utf8), "": Data([0])])
         try await opened { try await $0.history.removeAll() }
-        #expect(try await opened { await $0.history.load() }.isEmpty)
+        try await expect(opened { await $0.history.load() }.isEmpty)
     }
 
     @Test func `erased records are not on the disk, and others stay`() async throws {
@@ -65,8 +66,8 @@ import Testing
             await storage.history.write([("a", nil)], erasing: true)
         }
         let file = try Data(contentsOf: url.appendingPathComponent("history"))
-        #expect(file.range(of: Data("secret".utf8)) == nil)
-        #expect(try await opened { await $0.history.load() } == ["b": Data("2".utf8)])
+        expect(file.range(of: Data("secret".utf8)), equals: nil)
+        try await expect(opened { await $0.history.load() }, equals: ["b": Data("2".utf8)])
     }
 
     @Test func `records that change often do not grow without bound`() async throws {
@@ -76,8 +77,8 @@ import Testing
         }
         let path = url.appendingPathComponent("history").path
         let size = try FileManager.default.attributesOfItem(atPath: path)[.size] as? Int ?? .max
-        #expect(size <= (256 << 10) + 2_000)
-        #expect(try await opened { await $0.history.load() }.count == 20)
+        expect(size <= (256 << 10) + 2_000)
+        try await expect(opened { await $0.history.load() }.count, equals: 20)
     }
 
     @Test func `a record that is too long for the file is dropped, and those behind it stay`() async throws {
@@ -85,7 +86,7 @@ import Testing
             let long = Data(repeating: 1, count: Journal.longestRecord)
             await storage.history.write([("a", Data([1])), ("a", long), ("b", Data([2]))], erasing: false)
         }
-        #expect(try await opened { await $0.history.load() } == ["b": Data([2])])
+        try await expect(opened { await $0.history.load() }, equals: ["b": Data([2])])
     }
 
     @Test func `a full cache evicts the least recently updated users, on disk too`() async throws {
@@ -93,7 +94,7 @@ import Testing
             for number in 1...5 { await storage.cache.write([Self.person(UserID("u\(number)")!)]) }
         }
         let found = try await opened { await $0.cache.read((1...5).map { "u\($0)" }).map(\.user) }
-        #expect(found == ["u3", "u4", "u5"])
+        expect(found, equals: ["u3", "u4", "u5"])
     }
 
     @Test func `a smaller capacity applies from the opening, on disk too`() async throws {
@@ -107,9 +108,9 @@ import Testing
         }
         let before = try size()
         let left = try await opened(people: 8) { await $0.cache.read(users).map(\.user) }
-        #expect(left == users.suffix(6))
-        #expect(try size() < before / 5)
-        #expect(try await opened { await $0.cache.read(users).map(\.user) } == left)
+        expect(left, equals: users.suffix(6))
+        try expect(size() < before / 5)
+        try await expect(opened { await $0.cache.read(users).map(\.user) }, equals: left)
     }
 
     @Test func `a cache with many changes does not grow without bound`() async throws {
@@ -119,8 +120,8 @@ import Testing
             }
         }
         let size = try FileManager.default.attributesOfItem(atPath: url.appendingPathComponent("people").path)[.size]
-        #expect((size as? Int ?? .max) <= 300 << 10)
-        #expect(try await opened { await $0.cache.read(["u7"]) } == [Self.person("u7", 300)])
+        expect((size as? Int ?? .max) <= 300 << 10)
+        try await expect(opened { await $0.cache.read(["u7"]) }, equals: [Self.person("u7", 300)])
     }
 
     @Test func `writes are there after a launch, in order, without completed ones`() async throws {
@@ -130,8 +131,8 @@ import Testing
             try await storage.writes.remove(["2", "unknown"])
         }
         let (owner, writes) = try await opened { try await $0.writes.load() }
-        #expect(owner == "ana")
-        #expect(writes == ["1", "3", "4"].map { Self.write($0) })
+        expect(owner, equals: "ana")
+        expect(writes, equals: ["1", "3", "4"].map { Self.write($0) })
     }
 
     @Test func `a full queue throws and keeps its writes`() async throws {
@@ -141,7 +142,7 @@ import Testing
             try await storage.writes.append(Self.write("1"))
             try await storage.writes.append(Self.write("2"))
             await #expect(throws: StorageError.full(2)) { try await storage.writes.append(Self.write("3")) }
-            #expect(try await storage.writes.load().writes.map(\.id) == ["1", "2"])
+            try await expect(storage.writes.load().writes.map(\.id), equals: ["1", "2"])
         }
     }
 
@@ -154,8 +155,8 @@ import Testing
             }
         }
         let size = try FileManager.default.attributesOfItem(atPath: url.appendingPathComponent("writes").path)[.size]
-        #expect((size as? Int ?? .max) <= 70 << 10)
-        #expect(try await opened { try await $0.writes.load() }.owner == "ana")
+        expect((size as? Int ?? .max) <= 70 << 10)
+        try await expect(opened { try await $0.writes.load() }.owner, equals: "ana")
     }
 
     @Test func `all data of the user is removed, the device's id stays`() async throws {
@@ -168,10 +169,10 @@ import Testing
             return storage.deviceID
         }
         try await opened { (storage: Storage) -> Void in
-            #expect(await storage.cache.read(["bob"]).isEmpty)
+            await expect(storage.cache.read(["bob"]).isEmpty)
             let (owner, writes) = try await storage.writes.load()
-            #expect(owner == nil && writes.isEmpty)
-            #expect(storage.deviceID == id && PresenceClient.isValidID(id ?? ""))
+            expect(owner == nil && writes.isEmpty)
+            expect(storage.deviceID == id && PresenceClient.isValidID(id ?? ""))
         }
     }
 
@@ -189,9 +190,9 @@ import Testing
             try await storage.writes.setOwner("eve")
         }
         try await opened { (storage: Storage) -> Void in
-            #expect(await storage.cache.read(["bob"]).isEmpty)
+            await expect(storage.cache.read(["bob"]).isEmpty)
             let (owner, writes) = try await storage.writes.load()
-            #expect(owner == "eve" && writes.isEmpty)
+            expect(owner == "eve" && writes.isEmpty)
         }
     }
 
@@ -202,9 +203,9 @@ import Testing
             try await storage.writes.append(Self.write("2", owner: nil))
             try await storage.writes.append(Self.write("3", owner: "eve"))
             try await storage.writes.setOwner("eve")
-            #expect(try await storage.writes.load().writes == [Self.write("3", owner: "eve")])
+            try await expect(storage.writes.load().writes, equals: [Self.write("3", owner: "eve")])
         }
-        #expect(try await opened { try await $0.writes.load() }.writes == [Self.write("3", owner: "eve")])
+        try await expect(opened { try await $0.writes.load() }.writes, equals: [Self.write("3", owner: "eve")])
     }
 
     @Test func `only one client at a time uses a directory, and other users cannot read it`() async throws {
@@ -212,7 +213,7 @@ import Testing
             #expect(throws: PresenceError(StorageError.inUse(url.path))) { _ = try Storage.directory(url) }
         }
         let mode = try FileManager.default.attributesOfItem(atPath: url.path)[.posixPermissions] as? Int
-        #expect(mode == 0o700)
+        expect(mode, equals: 0o700)
     }
 
     @Test func `a closed storage can be opened at once, and takes no more`() async throws {
@@ -228,9 +229,9 @@ import Testing
         await #expect(throws: StorageError.self) { try await first.writes.removeAll() }
         await #expect(throws: StorageError.self) { try await first.cache.removeAll() }
         await first.cache.write([Self.person("bob", 2)])
-        #expect(try await second.writes.load().writes == [Self.write("1")])
+        try await expect(second.writes.load().writes, equals: [Self.write("1")])
         await second.close()
-        #expect(try await Storage.directory(url).cache.read(["bob"]) == [Self.person("bob", 1)])
+        try await expect(Storage.directory(url).cache.read(["bob"]), equals: [Self.person("bob", 1)])
     }
 
     @Test func `a directory that cannot be created is reported`() throws {
@@ -239,7 +240,7 @@ import Testing
     }
 
     @Test func `storage errors are described in words`() {
-        #expect("\(StorageError.inUse("/x"))" == "/x is in use by another client")
-        #expect("\(StorageError.failed("open", "/x", ENOSPC))" == "open /x: No space left on device")
+        expect("\(StorageError.inUse("/x"))", equals: "/x is in use by another client")
+        expect("\(StorageError.failed("open", "/x", ENOSPC))", equals: "open /x: No space left on device")
     }
 }

@@ -231,11 +231,6 @@ struct Bench {
     }
 }
 
-/// An expectation for the result of a mutating call, which `#expect` cannot evaluate.
-func holds(_ condition: Bool, _ comment: Comment? = nil, sourceLocation: SourceLocation = #_sourceLocation) {
-    #expect(condition, comment, sourceLocation: sourceLocation)
-}
-
 extension Moment {
     var timestamp: Timestamp { Timestamp((wall.timeIntervalSince1970 * 1_000).rounded()) }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -11,18 +12,18 @@ import Testing
     // MARK: Connecting
 
     @Test mutating func `it fetches a token, dials, sends connect, and is live`() {
-        #expect(bench.engine.link.state == .idle)
+        expect(bench.engine.link.state, equals: .idle)
         bench.handle(.connect)
-        #expect(bench.fetches == 1)
-        #expect(bench.engine.link.state == .connecting)
+        expect(bench.fetches, equals: 1)
+        expect(bench.engine.link.state, equals: .connecting)
         bench.handle(.token(bench.engine.link.attempt, .success("secret")))
-        #expect(bench.opens == 1)
+        expect(bench.opens, equals: 1)
         bench.handle(.opened(bench.engine.link.attempt))
-        #expect(bench.bodies == [.connect(.init(token: "secret", device: .init()))])
-        #expect(bench.engine.link.state == .connecting)
+        expect(bench.bodies, equals: [.connect(.init(token: "secret", device: .init()))])
+        expect(bench.engine.link.state, equals: .connecting)
         bench.welcome(user: "ana")
-        #expect(bench.engine.link.state == .live)
-        #expect(bench.engine.me.id == "ana")
+        expect(bench.engine.link.state, equals: .live)
+        expect(bench.engine.me.id, equals: "ana")
     }
 
     @Test mutating func `connect contains the device and the activity`() {
@@ -33,44 +34,44 @@ import Testing
             Issue.record("no connect: \(bench.bodies)")
             return
         }
-        #expect(connect.device == .init(id: "phone-1", kind: .phone, name: "Ana's"))
-        #expect(connect.activity == .idle)
+        expect(connect.device, equals: .init(id: "phone-1", kind: .phone, name: "Ana's"))
+        expect(connect.activity, equals: .idle)
     }
 
     @Test mutating func `a second connect has no effect`() {
         bench.handle([.connect, .connect])
-        #expect(bench.fetches == 1)
+        expect(bench.fetches, equals: 1)
     }
 
     @Test mutating func `an invalid URL or device closes it before any attempt`() {
         let flaw = PresenceError(.invalidURL, "")
         bench = Bench(flaw: flaw)
         bench.handle(.connect)
-        #expect(bench.fetches == 0)
-        #expect(bench.engine.link.state == .closed(flaw))
+        expect(bench.fetches, equals: 0)
+        expect(bench.engine.link.state, equals: .closed(flaw))
         let call = bench.call(.setStatus(StatusChange(status: .busy)))
-        #expect(bench.error(of: call) == flaw)
+        expect(bench.error(of: call), equals: flaw)
     }
 
     @Test mutating func `a connection that is not made in time is given up`() {
         bench.handle(.connect)
         bench.handle(.token(bench.engine.link.attempt, .success("t")))
         bench.pass(.milliseconds(9_900))
-        #expect(bench.aborts == 0)
+        expect(bench.aborts, equals: 0)
         bench.pass(.milliseconds(100))
-        #expect(bench.aborts == 1)
+        expect(bench.aborts, equals: 1)
         guard case .reconnecting(let wait, let why) = bench.engine.link.state else {
             Issue.record("\(bench.engine.link.state)")
             return
         }
-        #expect(wait == .milliseconds(250))
-        #expect(why.code == .connectionLost)
+        expect(wait, equals: .milliseconds(250))
+        expect(why.code, equals: .connectionLost)
     }
 
     @Test mutating func `an open transport without connected is given up by the same deadline`() {
         bench.dial()
         bench.pass(.seconds(10))
-        #expect(bench.aborts == 1)
+        expect(bench.aborts, equals: 1)
     }
 
     @Test mutating func `input from an earlier attempt is ignored`() {
@@ -78,16 +79,16 @@ import Testing
         let old = bench.engine.link.attempt
         bench.end(.lost(""))
         bench.pass(.milliseconds(250))
-        #expect(bench.opens == 1)
+        expect(bench.opens, equals: 1)
         bench.handle([
             .opened(old), .alive(old), .token(old, .success("x")), .ended(old, .silent),
             .received(old, ServerMessage.live.encoded()),
         ])
-        #expect(bench.engine.link.state == .connecting)
-        #expect(bench.sent.isEmpty)
+        expect(bench.engine.link.state, equals: .connecting)
+        expect(bench.sent.isEmpty)
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome()
-        #expect(bench.engine.link.state == .live)
+        expect(bench.engine.link.state, equals: .live)
     }
 
     // MARK: Calls of the app
@@ -95,33 +96,33 @@ import Testing
     @Test mutating func `a changed network causes an immediate reconnect`() {
         bench.connect()
         bench.handle(.reconnect)
-        #expect(bench.aborts == 1)
-        #expect(bench.opens == 1)
+        expect(bench.aborts, equals: 1)
+        expect(bench.opens, equals: 1)
         bench.end(.lost(""))
-        #expect(!bench.engine.link.isConnected)
+        expect(!bench.engine.link.isConnected)
         bench.handle(.reconnect)
-        #expect(bench.aborts == 0)
-        #expect(bench.opens == 1)
+        expect(bench.aborts, equals: 0)
+        expect(bench.opens, equals: 1)
     }
 
     @Test mutating func `a changed network has no effect without a connection or attempt`() {
         bench.handle(.reconnect)
-        #expect(bench.directives.isEmpty)
+        expect(bench.directives.isEmpty)
         bench.disconnect()
         bench.handle(.reconnect)
-        #expect(bench.fetches == 0)
+        expect(bench.fetches, equals: 0)
     }
 
     @Test mutating func `a disconnect says goodbye and stays closed`() {
         bench.connect()
         bench.disconnect()
-        #expect(bench.bodies == [.disconnect])
-        #expect(bench.closes == 1)
-        #expect(bench.engine.link.state == .closed(nil))
+        expect(bench.bodies, equals: [.disconnect])
+        expect(bench.closes, equals: 1)
+        expect(bench.engine.link.state, equals: .closed(nil))
         _ = bench.open(.presence("bob"))
-        #expect(bench.opens + bench.fetches == 0)
+        expect(bench.opens + bench.fetches, equals: 0)
         bench.handle(.connect)
-        #expect(bench.opens == 1)
+        expect(bench.opens, equals: 1)
     }
 
     @Test mutating func `a disconnect during an attempt ends the attempt`() {
@@ -129,8 +130,8 @@ import Testing
         let old = bench.engine.link.attempt
         bench.disconnect()
         bench.handle(.token(old, .success("t")))
-        #expect(bench.opens == 0)
-        #expect(bench.engine.link.state == .closed(nil))
+        expect(bench.opens, equals: 0)
+        expect(bench.engine.link.state, equals: .closed(nil))
     }
 
     // MARK: Stale and live
@@ -138,9 +139,9 @@ import Testing
     @Test mutating func `the server reports when it is stale`() {
         bench.connect()
         bench.receive(.stale(since: 1_763_711_000_000))
-        #expect(bench.engine.link.state == .stale(since: Date(timestamp: 1_763_711_000_000)))
+        expect(bench.engine.link.state, equals: .stale(since: Date(timestamp: 1_763_711_000_000)))
         bench.receive(.live)
-        #expect(bench.engine.link.state == .live)
+        expect(bench.engine.link.state, equals: .live)
     }
 
     @Test mutating func `a new connection does not inherit the staleness of an older one`() {
@@ -149,21 +150,21 @@ import Testing
         bench.handle(.reconnect)
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome()
-        #expect(bench.engine.link.state == .live)
+        expect(bench.engine.link.state, equals: .live)
     }
 
     @Test mutating func `a loop on the state gets each change once, the newest first`() {
         let loop = bench.open(.connection)
-        #expect(bench.fetches == 0)
-        #expect(bench.engine.nextConnectionState(loop) == .idle)
-        #expect(bench.engine.nextConnectionState(loop) == nil)
+        expect(bench.fetches, equals: 0)
+        expect(bench.engine.nextConnectionState(loop), equals: .idle)
+        expect(bench.engine.nextConnectionState(loop), equals: nil)
         bench.connect()
-        #expect(bench.engine.nextConnectionState(loop) == .live)
-        #expect(bench.engine.nextConnectionState(loop) == nil)
+        expect(bench.engine.nextConnectionState(loop), equals: .live)
+        expect(bench.engine.nextConnectionState(loop), equals: nil)
         bench.receive(.stale(since: 1_000))
-        #expect(bench.woken == [loop])
+        expect(bench.woken, equals: [loop])
         bench.receive(.stale(since: 1_000))
-        #expect(bench.woken.isEmpty)
+        expect(bench.woken.isEmpty)
     }
 }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -26,7 +27,7 @@ import Testing
         for (bound, elapsed) in bounds + [(30, 60), (30, 100), (30, 1_000)] {
             uptime = .seconds(100) + .seconds(elapsed)
             let wait = wait(at: uptime) ?? .zero
-            #expect(abs(wait.timeInterval - bound) < 0.001, "\(elapsed) s after the loss")
+            expect(abs(wait.timeInterval - bound) < 0.001, "\(elapsed) s after the loss")
         }
     }
 
@@ -38,7 +39,7 @@ import Testing
             fresh.connected(at: .zero, linger: .seconds(linger))
             for bound in bounds {
                 let verdict = fresh.verdict(on: .lost(""), at: .seconds(5), freshToken: false, random: 1)
-                holds(verdict == .again(after: .seconds(bound)))
+                expect(verdict, equals: .again(after: .seconds(bound)))
             }
         }
     }
@@ -47,24 +48,24 @@ import Testing
         for draw in [0, 0.25, 0.5, 0.75] {
             var fresh = Self().reconnection
             let verdict = fresh.verdict(on: .lost(""), at: .zero, freshToken: true, random: draw)
-            #expect(verdict == .again(after: .milliseconds(500) * draw))
+            expect(verdict, equals: .again(after: .milliseconds(500) * draw))
         }
     }
 
     @Test mutating func `a thousand failures cause no overflow`() {
-        for attempt in 0..<1_000 { holds(wait(at: .seconds(attempt))! <= .seconds(30)) }
+        for attempt in 0..<1_000 { expect(wait(at: .seconds(attempt))! <= .seconds(30)) }
     }
 
     @Test(arguments: [1012, 1013, 1002] as [UInt16])
     mutating func `a delay named by the server is used exactly`(code: UInt16) {
-        holds(wait(after: Self.closed(code, #"{"reconnectAfter":1234}"#)) == .milliseconds(1_234))
-        holds(wait(after: Self.closed(code, #"{"reconnectAfter":0}"#)) == .zero)
+        expect(wait(after: Self.closed(code, #"{"reconnectAfter":1234}"#)), equals: .milliseconds(1_234))
+        expect(wait(after: Self.closed(code, #"{"reconnectAfter":0}"#)), equals: .zero)
     }
 
     @Test(arguments: ["", "going", "{}", #"{"reconnectAfter":-1}"#, #"{"reconnectAfter":"soon"}"#])
     mutating func `without a valid delay it waits as after a loss`(reason: String) throws {
         let wait = wait(after: Self.closed(1012, reason), random: 0.5)
-        #expect(wait == .milliseconds(250))
+        expect(wait, equals: .milliseconds(250))
     }
 
     @Test(
@@ -78,12 +79,12 @@ import Testing
             Issue.record("\(code) would be reconnected")
             return
         }
-        #expect(error.code == reason)
+        expect(error.code, equals: reason)
     }
 
     @Test(arguments: [1000, 1001, 1005, 1006, 1011, 1012, 1013, 4002, 4003, 4005, 4007, 4999] as [UInt16])
     mutating func `all other closes are not`(code: UInt16) {
-        for _ in 0..<5 { holds(wait(after: Self.closed(code)) != nil) }
+        for _ in 0..<5 { expect(wait(after: Self.closed(code)) != nil) }
     }
 
     @Test mutating func `a ban is final, with its reason and end; any other 4003 is not`() {
@@ -97,46 +98,46 @@ import Testing
                 Issue.record("\(reason) would be reconnected")
                 continue
             }
-            #expect(error.code == .banned && error.reason == expected && error.until == until)
+            expect(error.code == .banned && error.reason == expected && error.until == until)
         }
         for reason in ["connect timeout", "{}", #"{"code":"slow"}"#] {
-            holds(wait(after: Self.closed(4003, reason)) != nil)
+            expect(wait(after: Self.closed(4003, reason)) != nil)
         }
     }
 
     @Test mutating func `a token provider that reports a ban is not called again`() {
         let verdict = reconnection.verdict(
             on: .noToken(PresenceError(.banned, "")), at: .zero, freshToken: true, random: 0)
-        #expect(verdict == .never(PresenceError(.banned, "")))
+        expect(verdict, equals: .never(PresenceError(.banned, "")))
     }
 
     @Test mutating func `two fresh tokens rejected in a row are enough`() {
-        holds(wait(after: Self.closed(4001)) != nil)
-        holds(wait(after: Self.closed(4001)) == nil)
+        expect(wait(after: Self.closed(4001)) != nil)
+        expect(wait(after: Self.closed(4001)), equals: nil)
     }
 
     @Test mutating func `a fixed token needs to be rejected only once`() {
         reconnection.tokenIsFixed = true
-        holds(wait(after: .lost("")) != nil)
-        holds(wait(after: Self.closed(4001)) == nil)
+        expect(wait(after: .lost("")) != nil)
+        expect(wait(after: Self.closed(4001)), equals: nil)
     }
 
     @Test mutating func `a token from an earlier attempt does not count`() {
-        holds(wait(after: Self.closed(4001), fresh: false) != nil)
-        holds(wait(after: Self.closed(4001)) != nil)
-        holds(wait(after: Self.closed(4001)) == nil)
+        expect(wait(after: Self.closed(4001), fresh: false) != nil)
+        expect(wait(after: Self.closed(4001)) != nil)
+        expect(wait(after: Self.closed(4001)), equals: nil)
     }
 
     @Test mutating func `an accepted token in between restarts the count`() {
-        holds(wait(after: Self.closed(4001)) != nil)
+        expect(wait(after: Self.closed(4001)) != nil)
         reconnection.connected(at: .zero, linger: .seconds(10))
-        holds(wait(after: Self.closed(4001)) != nil)
+        expect(wait(after: Self.closed(4001)) != nil)
     }
 
     @Test mutating func `losses do not count as rejections`() {
-        holds(wait(after: Self.closed(4001)) != nil)
-        holds(wait(after: .lost("")) != nil)
-        holds(wait(after: Self.closed(4001)) == nil)
+        expect(wait(after: Self.closed(4001)) != nil)
+        expect(wait(after: .lost("")) != nil)
+        expect(wait(after: Self.closed(4001)), equals: nil)
     }
 
     @Test(arguments: [200, 302, 400, 401, 403, 404, 407, 426, 429, 500, 503, 511], [false, true])
@@ -147,31 +148,31 @@ import Testing
         for bound in [0.5, 1, 2, 2.5] {
             let found = wait(after: .refused(status: status))
             let delay = try #require(found)
-            #expect(abs(delay.timeInterval - bound) < 0.001)
+            expect(abs(delay.timeInterval - bound) < 0.001)
         }
-        #expect(Ending.refused(status: status).error.code == .connectionLost)
+        expect(Ending.refused(status: status).error.code, equals: .connectionLost)
     }
 
     @Test mutating func `a connection that lasted restarts the count, one that did not continues it`() {
         for _ in 0..<4 { _ = wait() }
         reconnection.connected(at: .seconds(100), linger: .seconds(10))
-        holds(wait(at: .seconds(104), random: 0.5) == .seconds(2.5))
+        expect(wait(at: .seconds(104), random: 0.5), equals: .seconds(2.5))
         reconnection.connected(at: .seconds(200), linger: .seconds(10))
-        holds(wait(at: .seconds(205), random: 0.5) == .milliseconds(250))
+        expect(wait(at: .seconds(205), random: 0.5), equals: .milliseconds(250))
     }
 
     @Test mutating func `a provider that throws unauthorized ends it, any other error does not`() {
-        holds(wait(after: .noToken(PresenceError(.tokenUnavailable, ""))) != nil)
-        holds(wait(after: .noToken(PresenceError(.unauthorized, ""))) == nil)
+        expect(wait(after: .noToken(PresenceError(.tokenUnavailable, ""))) != nil)
+        expect(wait(after: .noToken(PresenceError(.unauthorized, ""))), equals: nil)
     }
 
     @Test mutating func `a connect that is rejected temporarily waits at least as long as the server named`() {
         let busy = PresenceError(.unavailable, "", retryAfter: .seconds(3))
-        holds(wait(after: .rejected(busy), random: 0.5) == .seconds(3) + .milliseconds(250))
+        expect(wait(after: .rejected(busy), random: 0.5), equals: .seconds(3) + .milliseconds(250))
         // One connection too many of a user. For other limits the server does not expect a change.
         let crowd = PresenceError(.tooMany, "", retryAfter: .seconds(10))
-        holds(wait(after: .rejected(crowd), random: 0) == .seconds(10))
-        holds(wait(after: .rejected(PresenceError(.tooMany, ""))) == nil)
-        holds(wait(after: .rejected(PresenceError(.validationFailed, "", field: "device.name"))) == nil)
+        expect(wait(after: .rejected(crowd), random: 0), equals: .seconds(10))
+        expect(wait(after: .rejected(PresenceError(.tooMany, ""))), equals: nil)
+        expect(wait(after: .rejected(PresenceError(.validationFailed, "", field: "device.name"))), equals: nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -15,24 +16,24 @@ import Testing
     @Test func `the newest status and the newest text win`() {
         var pending = Self.pending(StatusChange(status: .busy, text: .set("lunch")))
         pending.merge(Self.pending(StatusChange(status: .auto), call: 2))
-        #expect(pending.change(at: .zero) == StatusChange(status: .auto, text: .set("lunch")))
+        expect(pending.change(at: .zero), equals: StatusChange(status: .auto, text: .set("lunch")))
         pending.merge(Self.pending(StatusChange(status: .auto, text: .remove), call: 3))
-        #expect(pending.change(at: .zero) == StatusChange(status: .auto, text: .remove))
-        #expect(pending.calls.map(\.number) == [1, 2, 3])
+        expect(pending.change(at: .zero), equals: StatusChange(status: .auto, text: .remove))
+        expect(pending.calls.map(\.number), equals: [1, 2, 3])
     }
 
     @Test func `a later choice without a time cancels the clearing`() {
         var pending = Self.pending(StatusChange(status: .busy, clearAfter: 5_000))
         pending.merge(Self.pending(StatusChange(status: .invisible), call: 2))
-        #expect(pending.change(at: .zero).clearAfter == nil)
+        expect(pending.change(at: .zero).clearAfter, equals: nil)
     }
 
     @Test func `time spent waiting reduces the clearing time`() {
         let pending = Self.pending(StatusChange(status: .busy, text: .set("x"), clearAfter: 60_000), at: .seconds(10))
-        #expect(pending.change(at: .seconds(10)).clearAfter == 60_000)
-        #expect(pending.change(at: .seconds(30)).clearAfter == 40_000)
-        #expect(pending.change(at: .seconds(69.5)).clearAfter == 1_000)
-        #expect(pending.change(at: .seconds(70)) == StatusChange(status: .auto, text: .remove))
+        expect(pending.change(at: .seconds(10)).clearAfter, equals: 60_000)
+        expect(pending.change(at: .seconds(30)).clearAfter, equals: 40_000)
+        expect(pending.change(at: .seconds(69.5)).clearAfter, equals: 1_000)
+        expect(pending.change(at: .seconds(70)), equals: StatusChange(status: .auto, text: .remove))
     }
 }
 
@@ -58,28 +59,28 @@ extension WriteLane.Part where Body == PendingStatus {
         append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
         append(ProfileChanges(displayName: .set("B"), photoURL: .remove))
         let merged = ProfileChanges(displayName: .set("B"), photoURL: .remove, locale: .set("de"))
-        #expect(queue.waiting == merged)
-        holds(queue.take(at: .zero) == merged)
-        #expect(queue.waiting == merged)
+        expect(queue.waiting, equals: merged)
+        expect(queue.take(at: .zero), equals: merged)
+        expect(queue.waiting, equals: merged)
         acknowledge()
-        #expect(queue.waiting == nil)
+        expect(queue.waiting, equals: nil)
     }
 
     @Test func `an empty change has no effect`() {
         var bench = Bench()
         bench.disconnect()
         let call = bench.call(.updateProfile(ProfileChanges(), .queue))
-        #expect(bench.isQueued(call) && bench.writes.isEmpty)
-        #expect(bench.engine.me.keptChanges.waiting == nil)
+        expect(bench.isQueued(call) && bench.writes.isEmpty)
+        expect(bench.engine.me.keptChanges.waiting, equals: nil)
     }
 
     @Test mutating func `changes wait for the reply to the one in flight`() {
         append(ProfileChanges(displayName: .set("A")))
         _ = queue.take(at: .zero)
         append(ProfileChanges(displayName: .set("B")))
-        holds(queue.take(at: .zero) == nil)
+        expect(queue.take(at: .zero), equals: nil)
         acknowledge()
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("B")))
     }
 
     @Test mutating func `after a lost connection all unanswered changes are sent again, the newer on top`() {
@@ -87,7 +88,7 @@ extension WriteLane.Part where Body == PendingStatus {
         _ = queue.take(at: .zero)
         append(ProfileChanges(displayName: .set("B")))
         queue.requeue()
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B"), locale: .set("de")))
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("B"), locale: .set("de")))
     }
 
     @Test mutating func `a rejected member is dropped and the others are sent again`() {
@@ -95,8 +96,8 @@ extension WriteLane.Part where Body == PendingStatus {
         _ = queue.take(at: .zero)
         let error = PresenceError(.validationFailed, "", field: "timezone")
         _ = queue.refuse(error)
-        #expect(queue.refusal == error)
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A")))
+        expect(queue.refusal, equals: error)
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("A")))
     }
 
     @Test mutating func `after a rejection without a known member, the whole change is dropped`() {
@@ -104,7 +105,7 @@ extension WriteLane.Part where Body == PendingStatus {
             append(ProfileChanges(displayName: .set("A")))
             _ = queue.take(at: .zero)
             _ = queue.refuse(PresenceError(.forbidden, "", field: field))
-            #expect(queue.waiting == nil)
+            expect(queue.waiting, equals: nil)
         }
     }
 
@@ -113,16 +114,16 @@ extension WriteLane.Part where Body == PendingStatus {
         _ = queue.take(at: .zero)
         append(ProfileChanges(displayName: .set("B")))
         _ = queue.refuse(PresenceError(.validationFailed, "", field: "displayName"))
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("B")))
     }
 
     @Test mutating func `after a temporary error the change is sent again later`() {
         append(ProfileChanges(displayName: .set("A")))
         _ = queue.take(at: .zero)
         queue.postpone(until: .seconds(2))
-        holds(queue.take(at: .seconds(1)) == nil)
-        holds(queue.take(at: .seconds(2)) == ProfileChanges(displayName: .set("A")))
-        #expect(queue.retryAt == nil)
+        expect(queue.take(at: .seconds(1)), equals: nil)
+        expect(queue.take(at: .seconds(2)), equals: ProfileChanges(displayName: .set("A")))
+        expect(queue.retryAt, equals: nil)
     }
 
     @Test mutating func `a value that was stored meanwhile does not drop a newer one`() {
@@ -130,30 +131,31 @@ extension WriteLane.Part where Body == PendingStatus {
         queue.supersede(ProfileChanges(displayName: .set("B")), id: "s", before: 2)
         append(ProfileChanges(displayName: .set("C")))
         queue.supersede(ProfileChanges(displayName: .set("B")), id: "t", before: 2)
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("C")))
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("C")))
     }
 
     @Test mutating func `a value that was stored meanwhile is not overwritten by an older one`() {
         append(ProfileChanges(displayName: .set("A"), locale: .set("de")))
         queue.supersede(ProfileChanges(displayName: .set("B")), id: "s")
-        #expect(queue.waiting == ProfileChanges(locale: .set("de")))
+        expect(queue.waiting, equals: ProfileChanges(locale: .set("de")))
         queue.supersede(ProfileChanges(locale: .remove), id: "s")
-        #expect(queue.waiting == nil)
+        expect(queue.waiting, equals: nil)
     }
 
     @Test mutating func `unsent changes are one write, which replaces the earlier ones once it is stored`() {
         append(ProfileChanges(displayName: .set("A")))
         let unsent = queue.append(ProfileChanges(locale: .set("de")), id: "2", owner: "ana")
-        #expect(unsent == ProfileChanges(displayName: .set("A"), locale: .set("de")))
-        holds(queue.stored("w1") == [])
-        holds(queue.stored("2") == ["w1"])
+        expect(unsent, equals: ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        expect(queue.stored("w1"), equals: [])
+        expect(queue.stored("2"), equals: ["w1"])
         _ = queue.take(at: .zero)
         _ = queue.append(ProfileChanges(displayName: .set("B")), id: "3", owner: "ana")
-        holds(queue.stored("3") == [], "what is sent stays")
-        holds(queue.acknowledge() == ["2"])
-        #expect(queue.waiting == ProfileChanges(displayName: .set("B"), locale: .set("de")), "not out of the storage")
+        expect(queue.stored("3"), equals: [], "what is sent stays")
+        expect(queue.acknowledge(), equals: ["2"])
+        expect(
+            queue.waiting, equals: ProfileChanges(displayName: .set("B"), locale: .set("de")), "not out of the storage")
         queue.removed(["2"])
-        #expect(queue.waiting == ProfileChanges(displayName: .set("B")))
+        expect(queue.waiting, equals: ProfileChanges(displayName: .set("B")))
     }
 
     @Test mutating func `a write made before others were recalled only replaces what it contains`() {
@@ -161,9 +163,9 @@ extension WriteLane.Part where Body == PendingStatus {
         _ = queue.take(at: .zero)
         _ = queue.append(ProfileChanges(locale: .set("de")), id: "2", owner: "ana")
         queue.requeue()
-        holds(queue.stored("2") == [])
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A"), locale: .set("de")))
-        holds(queue.acknowledge() == ["w1", "2"])
+        expect(queue.stored("2"), equals: [])
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("A"), locale: .set("de")))
+        expect(queue.acknowledge(), equals: ["w1", "2"])
     }
 
     @Test mutating func `the changes of an earlier process are older than all others`() {
@@ -172,28 +174,28 @@ extension WriteLane.Part where Body == PendingStatus {
             (changes: ProfileChanges(displayName: .set("A")), ids: ["x"]),
             (changes: ProfileChanges(locale: .set("de")), ids: ["y"]),
         ])
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B"), locale: .set("de")))
-        holds(queue.acknowledge() == ["x", "y", "w1"])
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("B"), locale: .set("de")))
+        expect(queue.acknowledge(), equals: ["x", "y", "w1"])
     }
 
     @Test mutating func `a change is not sent before it is stored, nor are newer ones`() {
         append(ProfileChanges(displayName: .set("A")))
         _ = queue.append(ProfileChanges(displayName: .set("B")), id: "2", owner: "ana")
         _ = queue.append(ProfileChanges(locale: .set("de")), id: "3", owner: "ana")
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("A")))
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("A")))
         _ = queue.acknowledge()
-        holds(queue.take(at: .zero) == nil)
+        expect(queue.take(at: .zero), equals: nil)
         _ = queue.stored("2")
-        holds(queue.take(at: .zero) == ProfileChanges(displayName: .set("B")))
+        expect(queue.take(at: .zero), equals: ProfileChanges(displayName: .set("B")))
         _ = queue.acknowledge()
         _ = queue.stored("3")
-        holds(queue.take(at: .zero) == ProfileChanges(locale: .set("de")))
+        expect(queue.take(at: .zero), equals: ProfileChanges(locale: .set("de")))
     }
 
     @Test mutating func `a write that could not be stored is not sent`() {
         _ = queue.append(ProfileChanges(displayName: .set("B")), id: "w1", owner: "ana")
-        holds(!queue.withdraw("w1"))
-        holds(queue.take(at: .zero) == nil)
+        expect(!queue.withdraw("w1"))
+        expect(queue.take(at: .zero), equals: nil)
     }
 }
 
@@ -202,27 +204,27 @@ extension WriteLane.Part where Body == PendingStatus {
 
     @Test mutating func `it is renewed at every interval until it is stopped`() {
         typing.start("c1", at: .zero)
-        #expect(typing.nextDue == .seconds(3))
-        holds(typing.takeDue(at: .seconds(2)) == [])
-        holds(typing.takeDue(at: .seconds(3)) == ["c1"])
-        #expect(typing.nextDue == .seconds(6))
-        holds(typing.stop("c1"))
-        holds(!typing.stop("c1"))
-        #expect(typing.nextDue == nil)
+        expect(typing.nextDue, equals: .seconds(3))
+        expect(typing.takeDue(at: .seconds(2)), equals: [])
+        expect(typing.takeDue(at: .seconds(3)), equals: ["c1"])
+        expect(typing.nextDue, equals: .seconds(6))
+        expect(typing.stop("c1"))
+        expect(!typing.stop("c1"))
+        expect(typing.nextDue, equals: nil)
     }
 
     @Test mutating func `missed renewals are not made up for`() {
         typing.start("c1", at: .zero)
-        holds(typing.takeDue(at: .seconds(60)) == ["c1"])
-        #expect(typing.nextDue == .seconds(63))
+        expect(typing.takeDue(at: .seconds(60)), equals: ["c1"])
+        expect(typing.nextDue, equals: .seconds(63))
     }
 
     @Test mutating func `a new connection gets it at once`() {
         typing.start("c1", at: .zero)
         typing.start("c2", at: .seconds(1))
-        holds(typing.takeAll(at: .seconds(2)) == ["c1", "c2"])
-        #expect(typing.nextDue == .seconds(5))
-        holds(typing.stopAll() == ["c1", "c2"])
+        expect(typing.takeAll(at: .seconds(2)), equals: ["c1", "c2"])
+        expect(typing.nextDue, equals: .seconds(5))
+        expect(typing.stopAll(), equals: ["c1", "c2"])
     }
 }
 

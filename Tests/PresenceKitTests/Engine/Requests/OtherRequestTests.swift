@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -36,20 +37,20 @@ struct OtherRequestTests {
     private var lastID: Int64 { bench.engine.requests.lastID }
 
     @Test func `a request has its type, its id and its members`() {
-        #expect(Self.text(request.encoded(id: 7)) == #"{"type":"send","id":7,"conversation":"c1"}"#)
+        expect(Self.text(request.encoded(id: 7)), equals: #"{"type":"send","id":7,"conversation":"c1"}"#)
         let empty = OtherRequest(type: "ask", user: 0, members: Data("{}".utf8))
-        #expect(Self.text(empty.encoded(id: 8)) == #"{"type":"ask","id":8}"#)
+        expect(Self.text(empty.encoded(id: 8)), equals: #"{"type":"ask","id":8}"#)
     }
 
     @Test mutating func `a reply of an unknown type is passed on as raw bytes`() {
         bench.connect()
         ask()
-        #expect(sent() == ["{\"type\":\"send\",\"id\":\(lastID),\"conversation\":\"c1\"}"])
+        expect(sent(), equals: ["{\"type\":\"send\",\"id\":\(lastID),\"conversation\":\"c1\"}"])
         let answer = "{\"type\":\"sent\",\"id\":\(lastID),\"message\":{\"id\":\"m\"}}"
         receive(answer)
-        #expect(answers() == [.success([answer])])
+        expect(answers(), equals: [.success([answer])])
         receive(answer)
-        #expect(answers().isEmpty)
+        expect(answers().isEmpty)
     }
 
     @Test mutating func `an unreadable request without a reply does not block others`() {
@@ -57,27 +58,27 @@ struct OtherRequestTests {
         ask(901)
         ask(902)
         receive(#"{"type":"error","code":"bad_request","message":"not JSON"}"#)
-        #expect(answers().isEmpty)
+        expect(answers().isEmpty)
         receive("{\"type\":\"ok\",\"id\":\(lastID)}")
-        #expect(answers().count == 1)
+        expect(answers().count, equals: 1)
         bench.handle(.alive(bench.engine.link.attempt))
         bench.pass(.seconds(15))
-        #expect(
+        expect(
             bench.directives.count {
                 if case .answer(_, .failure(let error)) = $0 { error.code == .badRequest } else { false }
-            } == 1)
+            }, equals: 1)
     }
 
     @Test mutating func `an ok, and a reply of a type that this library knows, are replies too`() {
         bench.connect()
         ask()
         receive("{\"type\":\"ok\",\"id\":\(lastID)}")
-        #expect(answers() == [.success(["{\"type\":\"ok\",\"id\":\(lastID)}"])])
+        expect(answers(), equals: [.success(["{\"type\":\"ok\",\"id\":\(lastID)}"])])
         ask(901)
         let made =
             "{\"type\":\"conversationCreated\",\"id\":\(lastID),\"conversation\":{\"id\":\"c\",\"participants\":[\"a\"]}}"
         receive(made)
-        #expect(answers() == [.success([made])])
+        expect(answers(), equals: [.success([made])])
     }
 
     @Test mutating func `parts are collected up to the last one`() {
@@ -86,9 +87,9 @@ struct OtherRequestTests {
         let first = "{\"type\":\"subscribed\",\"id\":\(lastID),\"users\":[],\"more\":true}"
         let last = "{\"type\":\"subscribed\",\"id\":\(lastID),\"users\":[]}"
         receive(first)
-        #expect(answers().isEmpty)
+        expect(answers().isEmpty)
         receive(last)
-        #expect(answers() == [.success([first, last])])
+        expect(answers(), equals: [.success([first, last])])
     }
 
     @Test mutating func `a rejection has its delay`() {
@@ -96,7 +97,7 @@ struct OtherRequestTests {
         ask()
         receive(
             "{\"type\":\"error\",\"id\":\(lastID),\"code\":\"rate_limited\",\"message\":\"slow\",\"retryAfter\":700}")
-        #expect(answers() == [.failure(PresenceError(.rateLimited, "slow", retryAfter: .milliseconds(700)))])
+        expect(answers(), equals: [.failure(PresenceError(.rateLimited, "slow", retryAfter: .milliseconds(700)))])
     }
 
     @Test mutating func `if the connection breaks the outcome is unknown`() {
@@ -107,7 +108,7 @@ struct OtherRequestTests {
             Issue.record("no answer")
             return
         }
-        #expect(error.code == .connectionLost && error.outcomeUnknown)
+        expect(error.code == .connectionLost && error.outcomeUnknown)
     }
 
     @Test(arguments: [CloseCode.replaced, .disconnected, .policyViolation])
@@ -117,9 +118,9 @@ struct OtherRequestTests {
         bench.connect()
         bench.end(.closed(code: code, reason: []))
         let reason = try #require(bench.engine.link.closingProblem)
-        #expect(reason.code != .notConnected)
+        expect(reason.code != .notConnected)
         ask()
-        #expect(answers() == [.failure(PresenceError(.notConnected, "not connected: \(reason)"))])
+        expect(answers(), equals: [.failure(PresenceError(.notConnected, "not connected: \(reason)"))])
     }
 
     @Test mutating func `a ban while connected keeps the whole reason, which the close may lack`() throws {
@@ -127,8 +128,8 @@ struct OtherRequestTests {
         bench.receive(.error(.init(code: .banned, message: "m", reason: "Spam", until: 1_763_798_400_000)))
         bench.end(.closed(code: .banned, reason: Array(#"{"code":"banned","until":1763798400000}"#.utf8)))
         let problem = try #require(bench.engine.link.closingProblem)
-        #expect(problem.code == .banned && problem.reason?.rawValue == "Spam")
-        #expect(problem.until?.timeIntervalSince1970 == 1_763_798_400)
+        expect(problem.code == .banned && problem.reason?.rawValue == "Spam")
+        expect(problem.until?.timeIntervalSince1970, equals: 1_763_798_400)
     }
 
     @Test mutating func `a request that waits for the first connection does not fail as if rejected by the server`() {
@@ -136,15 +137,15 @@ struct OtherRequestTests {
         ask()
         let refusal = PresenceError(.unauthorized, "nobody is signed in")
         bench.handle(.token(bench.engine.link.attempt, .failure(refusal)))
-        #expect(answers() == [.failure(PresenceError(.notConnected, "not connected: \(refusal)"))])
+        expect(answers(), equals: [.failure(PresenceError(.notConnected, "not connected: \(refusal)"))])
     }
 
     @Test mutating func `a request waits for the first connection, and is sent on it`() {
         bench.handle(.connect)
         ask()
-        #expect(answers().isEmpty && sent().isEmpty)
+        expect(answers().isEmpty && sent().isEmpty)
         bench.connect()
-        #expect(sent().contains { $0.contains("\"send\"") })
+        expect(sent().contains { $0.contains("\"send\"") })
     }
 
     @Test(arguments: [false, true])
@@ -159,7 +160,7 @@ struct OtherRequestTests {
             bench.signOut()
         }
         ask()
-        #expect(answers() == [.failure(.signedOut)] && sent().isEmpty)
+        expect(answers() == [.failure(.signedOut)] && sent().isEmpty)
     }
 
     @Test mutating func `a request times out, and its late reply is ignored`() {
@@ -171,19 +172,19 @@ struct OtherRequestTests {
             Issue.record("no answer")
             return
         }
-        #expect(error.code == .timedOut && error.outcomeUnknown)
+        expect(error.code == .timedOut && error.outcomeUnknown)
         receive("{\"type\":\"sent\",\"id\":\(id)}")
-        #expect(answers().isEmpty)
+        expect(answers().isEmpty)
     }
 
     @Test mutating func `libraries are notified of each connection, of events, and of a sign-out`() {
         bench.connect()
-        #expect(events() == [.connected(user: "ana")])
+        expect(events(), equals: [.connected(user: "ana")])
         receive(#"{"type":"message","conversation":"c1"}"#)
-        #expect(
+        expect(
             bench.directives.contains { if case .handOver("message", _) = $0 { true } else { false } })
         bench.handle(.signOut(CallID(number: 950)))
-        #expect(events() == [.forgotten(1, next: nil)])
+        expect(events(), equals: [.forgotten(1, next: nil)])
     }
 
     private func events() -> [LibraryEvent] {

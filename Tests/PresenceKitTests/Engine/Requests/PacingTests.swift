@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -15,7 +16,7 @@ import Testing
     @Test mutating func `lookups of one turn share a request`() {
         bench.connect()
         bench.handle((1...2_000).map { .call(CallID(number: $0), .get([UserID("u\($0)")!])) })
-        #expect(gets.map(\.count) == [1_000, 1_000])
+        expect(gets.map(\.count), equals: [1_000, 1_000])
         let ids = bench.sent.compactMap(\.id)
         bench.handle(
             zip(ids, gets).map { id, users in
@@ -24,7 +25,7 @@ import Testing
                     bench.engine.link.attempt, ServerMessage.users(id: id, people, more: false).encoded())
             })
         for call in 1...2_000 {
-            #expect(bench.people(of: CallID(number: UInt64(call)))?.map(\.user) == ["u\(call)"])
+            expect(bench.people(of: CallID(number: UInt64(call)))?.map(\.user), equals: ["u\(call)"])
         }
     }
 
@@ -34,14 +35,14 @@ import Testing
         bench.receive(
             .refusal(bench.lastID - 1, .rateLimited, retryAfter: 700),
             .refusal(bench.lastID, .rateLimited, retryAfter: 700))
-        #expect(bench.answer(to: one) == nil)
+        expect(bench.answer(to: one) == nil)
         bench.pass(.milliseconds(699))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         bench.pass(.milliseconds(1))
-        #expect(gets == [["a", "b"]])
+        expect(gets, equals: [["a", "b"]])
         bench.receive(.users(id: bench.lastID, [.online("a", 1), .online("b", 1)], more: false))
-        #expect(bench.people(of: one)?.map(\.user) == ["a"])
-        #expect(bench.people(of: two)?.map(\.user) == ["b"])
+        expect(bench.people(of: one)?.map(\.user), equals: ["a"])
+        expect(bench.people(of: two)?.map(\.user), equals: ["b"])
     }
 
     @Test mutating func `a rate limit that lasts ends with the call's timeout`() {
@@ -49,7 +50,7 @@ import Testing
         let call = bench.call(.get(["a"]))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 60_000))
         bench.pass(.seconds(15))
-        #expect(bench.error(of: call)?.code == .timedOut)
+        expect(bench.error(of: call)?.code, equals: .timedOut)
     }
 
     @Test mutating func `changes are rate-limited, too, and keep their results`() {
@@ -62,13 +63,13 @@ import Testing
         bench.receive(
             .refusal(last - 2, .rateLimited, retryAfter: 500), .refusal(last - 1, .rateLimited, retryAfter: 500),
             .refusal(last, .rateLimited, retryAfter: 500))
-        for call in calls { #expect(bench.answer(to: call) == nil) }
+        for call in calls { expect(bench.answer(to: call) == nil) }
         bench.pass(.seconds(1))
-        #expect(bench.sent.count == 3)
+        expect(bench.sent.count, equals: 3)
         bench.receive(.ok(id: bench.lastID - 1))
-        #expect(bench.isDone(calls[1]))
+        expect(bench.isDone(calls[1]))
         bench.end(.lost(""))
-        #expect(bench.error(of: calls[0])?.outcomeUnknown == true)
+        expect(bench.error(of: calls[0])?.outcomeUnknown, equals: true)
     }
 
     @Test mutating func `a rate-limited status is sent again with later choices`() {
@@ -76,11 +77,11 @@ import Testing
         let first = bench.call(.setStatus(StatusChange(status: .busy, text: .set("a"))))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 500))
         let second = bench.call(.setStatus(StatusChange(status: .auto)))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         bench.pass(.milliseconds(500))
-        #expect(bench.bodies == [.status(StatusChange(status: .auto, text: .set("a")))])
+        expect(bench.bodies, equals: [.status(StatusChange(status: .auto, text: .set("a")))])
         bench.receive(.ok(id: bench.lastID))
-        #expect(bench.isDone(first) && bench.isDone(second))
+        expect(bench.isDone(first) && bench.isDone(second))
     }
 
     @Test mutating func `requests of other libraries and subscriptions to conversations come again one by one`() {
@@ -101,12 +102,12 @@ import Testing
         let turns = bench.directives.compactMap { directive -> Duration? in
             if case .answer(_, .failure(let error)) = directive { error.retryAfter } else { nil }
         }
-        #expect(turns == [.seconds(60)] + (1..<800).map { .milliseconds(500 + 20 * $0) })
+        expect(turns, equals: [.seconds(60)] + (1..<800).map { .milliseconds(500 + 20 * $0) })
         // What comes when all had their turns waits for none.
         bench.pass(.seconds(16))
         bench.handle(request(801))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 500))
-        #expect(bench.error(of: CallID(number: 801))?.retryAfter == .milliseconds(500))
+        expect(bench.error(of: CallID(number: 801))?.retryAfter, equals: .milliseconds(500))
 
         bench.pass(.seconds(1))
         _ = bench.open((1...3).map { .typing(ConversationID("c\($0)")!) })
@@ -119,9 +120,9 @@ import Testing
         bench.pass(.milliseconds(999))
         for wait in [1, 20, 20] {
             bench.pass(.milliseconds(wait - 1))
-            #expect(bench.sent.isEmpty)
+            expect(bench.sent.isEmpty)
             bench.pass(.milliseconds(1))
-            #expect(bench.sent.count == 1)
+            expect(bench.sent.count, equals: 1)
         }
     }
 
@@ -130,11 +131,11 @@ import Testing
         for _ in 1...20 {
             bench.end(code: 1008, reason: "went on asking too fast")
             for _ in 1...60 where bench.opens == 0 { bench.pass(.seconds(1)) }
-            #expect(bench.opens == 1)
+            expect(bench.opens, equals: 1)
             guard bench.opens == 1 else { return }
             bench.handle(.opened(bench.engine.link.attempt))
             bench.welcome()
-            #expect(bench.engine.link.isConnected)
+            expect(bench.engine.link.isConnected)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -42,9 +43,9 @@ import Testing
         _ = bench.call(.updateProfile(ProfileChanges(locale: .set("de")), .queue))
         bench.do(operations())
         bench.receive(.profileUpdated(id: request, Self.stored))
-        #expect(bench.answer(to: newer) == nil, "a process that started now would send the old name")
+        expect(bench.answer(to: newer) == nil, "a process that started now would send the old name")
         bench.do(operations())
-        #expect(isSaved(newer) && stores == [ProfileChanges(locale: .set("de"))])
+        expect(isSaved(newer) && stores == [ProfileChanges(locale: .set("de"))])
     }
 
     @Test mutating func `a change is sent only if its newest form is stored`() {
@@ -56,9 +57,9 @@ import Testing
         bench.receive(.profileUpdated(id: request, Self.stored))
         pending += operations()
         bench.pass(.seconds(1))
-        #expect(bench.bodies == [])
+        expect(bench.bodies, equals: [])
         bench.do(pending)
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("New")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(displayName: .set("New")))])
     }
 
     @Test mutating func `a call ends once all older writes are removed, not one of them`() {
@@ -71,10 +72,10 @@ import Testing
         let second = operations()
         bench.storageFault = nil
         bench.do(first)
-        #expect(bench.answer(to: newer) == nil && stores.contains { $0?.displayName == .set("Old") })
+        expect(bench.answer(to: newer) == nil && stores.contains { $0?.displayName == .set("Old") })
         bench.do(second)
-        #expect(isSaved(newer))
-        #expect(stores == [ProfileChanges(timezone: .set("Asia/Tokyo"), locale: .set("de"))])
+        expect(isSaved(newer))
+        expect(stores, equals: [ProfileChanges(timezone: .set("Asia/Tokyo"), locale: .set("de"))])
     }
 
     @Test mutating func `a change in flight stays in the storage, whatever becomes of later ones`() {
@@ -87,11 +88,11 @@ import Testing
         bench.pass(.seconds(1))
         bench.receive(.profileUpdated(id: request, Self.stored))
         bench.do(later)
-        #expect(!bench.writes.isEmpty)
+        expect(!bench.writes.isEmpty)
         bench.storageAnswers = true
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.isEmpty)
+        expect(bench.writes.isEmpty)
     }
 
     @Test mutating func `a write that failed does not hold back what was stored again`() {
@@ -106,13 +107,13 @@ import Testing
         let second = operations()
         bench.storageFault = PresenceError(.storageFailed, "no space")
         bench.do(first)
-        #expect(isSaved(newer))
+        expect(isSaved(newer))
         bench.storageFault = nil
         bench.do(second)
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(locale: .set("de")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(locale: .set("de")))])
         bench.storageAnswers = true
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.isEmpty && !bench.engine.me.profile.isBusy)
+        expect(bench.writes.isEmpty && !bench.engine.me.profile.isBusy)
     }
 
     @Test mutating func `a change whose write fails may still be made, if a later write contains it`() {
@@ -125,12 +126,12 @@ import Testing
         let secondWrite = operations()
         bench.storageFault = PresenceError(.storageFailed, "no space")
         bench.do(firstWrite)
-        #expect(bench.error(of: first)?.outcomeUnknown == true)
+        expect(bench.error(of: first)?.outcomeUnknown, equals: true)
         bench.storageFault = nil
         bench.do(secondWrite)
-        #expect(bench.isQueued(second))
+        expect(bench.isQueued(second))
         bench.comeBack()
-        #expect(bench.bodies.contains(.updateProfile(ProfileChanges(displayName: .set("A"), locale: .set("de")))))
+        expect(bench.bodies.contains(.updateProfile(ProfileChanges(displayName: .set("A"), locale: .set("de")))))
     }
 
     @Test mutating func `a pause that ends behind a request in flight does not keep the client busy`() {
@@ -138,25 +139,25 @@ import Testing
         _ = bench.call(.updateProfile(ProfileChanges(locale: .set("de")), .fail))
         bench.now.uptime += .seconds(2)
         bench.handle(.tick)
-        #expect(bench.engine.nextDeadline.map { $0 > bench.now.uptime } ?? true)
+        expect(bench.engine.nextDeadline.map { $0 > bench.now.uptime } ?? true)
     }
 
     @Test mutating func `a saved change that waits for the storage is not reported as not made at a sign-out`() {
         postponed(ProfileChanges(displayName: .set("Old")))
         let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .fail))
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.answer(to: newer) == nil)
+        expect(bench.answer(to: newer) == nil)
         bench.signOut()
-        #expect(bench.error(of: newer)?.code == .signedOut && bench.error(of: newer)?.outcomeUnknown == true)
+        expect(bench.error(of: newer)?.code == .signedOut && bench.error(of: newer)?.outcomeUnknown == true)
     }
 
     @Test mutating func `another user does not see the former one's pending changes`() {
         let write = QueuedWrite(ProfileChanges(displayName: .set("A")), id: "1", owner: "ana", at: bench.now.wall)
         (bench.writes, bench.owner) = ([write], "ana")
         bench.handle(.recalled("ana", [write]))
-        #expect(bench.engine.me.keptChanges.waiting != nil)
+        expect(bench.engine.me.keptChanges.waiting != nil)
         bench.dial(token: "h.\(Data(#"{"sub":"bob"}"#.utf8).base64EncodedString()).s")
-        #expect(bench.engine.me.keptChanges.waiting == nil)
+        expect(bench.engine.me.keptChanges.waiting, equals: nil)
     }
 
     @Test func `a status of an earlier process is sent only to the user of the newest token`() {
@@ -168,9 +169,9 @@ import Testing
         lane.recall([write], at: now)
         lane.identify(as: "ana")
         lane.identify(as: "bob")
-        #expect(lane.take(at: .zero) == nil)
+        expect(lane.take(at: .zero) == nil)
         lane.identify(as: "ana")
-        #expect(lane.take(at: .zero) != nil)
+        expect(lane.take(at: .zero) != nil)
     }
 
     @Test mutating func `a call that waits for one in flight precedes changes that are queued later`() {
@@ -181,9 +182,9 @@ import Testing
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("B")), .fail))
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("C")), .queue))
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("B")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(displayName: .set("B")))])
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("C")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(displayName: .set("C")))])
     }
 
     @Test mutating func `a call that waits for the first connection precedes changes that are queued later`() {
@@ -192,14 +193,14 @@ import Testing
         bench.handle(.recalled("ana", [write]))
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("Old")), .fail))
         let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .queue))
-        #expect(bench.isQueued(newer))
+        expect(bench.isQueued(newer))
         bench.dial()
         bench.welcome()
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("Old")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(displayName: .set("Old")))])
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("New"), locale: .set("de")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(displayName: .set("New"), locale: .set("de")))])
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.isEmpty && bench.sent.isEmpty)
+        expect(bench.writes.isEmpty && bench.sent.isEmpty)
     }
 
     @Test mutating func `a pause that ends behind a call that waits does not keep the client busy`() {
@@ -211,8 +212,8 @@ import Testing
         _ = bench.call(.updateProfile(ProfileChanges(displayName: .set("B")), .queue))
         bench.now.uptime += .seconds(2)
         bench.handle(.tick)
-        #expect(bench.bodies == [], "the older calls come first")
-        #expect(bench.engine.nextDeadline.map { $0 > bench.now.uptime } ?? true)
+        expect(bench.bodies, equals: [], "the older calls come first")
+        expect(bench.engine.nextDeadline.map { $0 > bench.now.uptime } ?? true)
     }
 
     @Test mutating func `what is left of a change whose own write failed is stored again`() {
@@ -231,6 +232,6 @@ import Testing
         bench.storageFault = nil
         bench.receive(.profileUpdated(id: request, Self.stored))
         bench.do(second + operations())
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(displayName: .set("B"), locale: .set("de")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(displayName: .set("B"), locale: .set("de")))])
     }
 }

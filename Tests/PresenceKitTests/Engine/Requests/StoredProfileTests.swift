@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -19,14 +20,14 @@ import Testing
         bench.end(.lost(""))
         bench.storageAnswers = false
         let call = bench.call(.updateProfile(Self.name, .queue))
-        #expect(bench.answer(to: call) == nil)
+        expect(bench.answer(to: call) == nil)
         bench.store()
-        #expect(profile(call) == .queued)
-        #expect(bench.writes.map(\.profileChanges?.changes) == [Self.name])
+        expect(profile(call), equals: .queued)
+        expect(bench.writes.map(\.profileChanges?.changes), equals: [Self.name])
         bench.storageFault = PresenceError(.storageFailed, "no space")
         bench.storageAnswers = true
         let second = bench.call(.updateProfile(ProfileChanges(locale: .set("de")), .queue))
-        #expect(bench.error(of: second)?.code == .storageFailed)
+        expect(bench.error(of: second)?.code, equals: .storageFailed)
     }
 
     @Test mutating func `a change is done once it is removed from the storage`() {
@@ -37,10 +38,10 @@ import Testing
         bench.comeBack()
         bench.storageAnswers = false
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
+        expect(bench.engine.nextKeptProfile(loop)?.waiting?.wire, equals: Self.name)
         bench.store()
-        #expect(bench.writes.isEmpty)
-        #expect(bench.engine.nextKeptProfile(loop) == PresenceKit.ProfileChanges.Pending())
+        expect(bench.writes.isEmpty)
+        expect(bench.engine.nextKeptProfile(loop), equals: PresenceKit.ProfileChanges.Pending())
     }
 
     @Test mutating func `a queued change does not overwrite a later saved one`() {
@@ -51,8 +52,8 @@ import Testing
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 60_000))
         let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .fail))
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(profile(newer) != nil)
-        #expect(bench.writes.map(\.profileChanges?.changes) == [ProfileChanges(locale: .set("de"))])
+        expect(profile(newer) != nil)
+        expect(bench.writes.map(\.profileChanges?.changes), equals: [ProfileChanges(locale: .set("de"))])
     }
 
     @Test mutating func `while the storage has a completed change, a later one is stored too`() {
@@ -66,12 +67,12 @@ import Testing
         // that.
         let (directives, later) = (bench.directives, ProfileChanges(displayName: .set("Later")))
         let call = bench.call(.updateProfile(later, .queue))
-        #expect(bench.answer(to: call) == nil && bench.bodies == [])
+        expect(bench.answer(to: call) == nil && bench.bodies == [])
         bench.store()
-        #expect(bench.bodies == [.updateProfile(later)])
-        #expect(profile(call) == .queued && bench.writes.map(\.profileChanges?.changes) == [Self.name, later])
+        expect(bench.bodies, equals: [.updateProfile(later)])
+        expect(profile(call) == .queued && bench.writes.map(\.profileChanges?.changes) == [Self.name, later])
         bench.do(directives)
-        #expect(bench.writes.map(\.profileChanges?.changes) == [later])
+        expect(bench.writes.map(\.profileChanges?.changes), equals: [later])
     }
 
     @Test mutating func `a change is saved once the storage has no older one`() {
@@ -91,9 +92,9 @@ import Testing
             pending += bench.directives
             let later = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .fail))
             bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-            #expect(bench.answer(to: later) == nil)
+            expect(bench.answer(to: later) == nil)
             bench.do(pending + bench.directives)
-            #expect(profile(later) != nil && bench.writes.isEmpty)
+            expect(profile(later) != nil && bench.writes.isEmpty)
         }
     }
 
@@ -105,14 +106,14 @@ import Testing
         _ = bench.call(.updateProfile(Self.name, .queue))
         bench.storageFault = PresenceError(.storageFailed, "no space")
         let second = bench.call(.updateProfile(ProfileChanges(locale: .set("de")), .queue))
-        #expect(bench.error(of: second)?.code == .storageFailed)
-        #expect(bench.error(of: second)?.outcomeUnknown == false)
-        #expect(bench.writes.map(\.profileChanges?.changes) == [Self.name])
+        expect(bench.error(of: second)?.code, equals: .storageFailed)
+        expect(bench.error(of: second)?.outcomeUnknown, equals: false)
+        expect(bench.writes.map(\.profileChanges?.changes), equals: [Self.name])
         bench.storageFault = nil
         bench.comeBack()
-        #expect(bench.bodies == [.updateProfile(Self.name)])
+        expect(bench.bodies, equals: [.updateProfile(Self.name)])
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.isEmpty)
+        expect(bench.writes.isEmpty)
     }
 
     @Test mutating func `a change that could not be stored is not sent`() {
@@ -122,11 +123,11 @@ import Testing
         let call = bench.call(.updateProfile(Self.name, .queue))
         let directives = bench.directives
         bench.comeBack()
-        #expect(bench.bodies == [])
+        expect(bench.bodies, equals: [])
         bench.storageFault = PresenceError(.storageFailed, "no space")
         bench.do(directives)
-        #expect(bench.error(of: call)?.code == .storageFailed && bench.error(of: call)?.outcomeUnknown == false)
-        #expect(bench.bodies == [])
+        expect(bench.error(of: call)?.code == .storageFailed && bench.error(of: call)?.outcomeUnknown == false)
+        expect(bench.bodies, equals: [])
     }
 
     @Test mutating func `the rest of a superseded change stays in the storage until it is stored again`() {
@@ -138,12 +139,12 @@ import Testing
         let newer = bench.call(.updateProfile(ProfileChanges(displayName: .set("New")), .fail))
         bench.storageFault = PresenceError(.storageFailed, "no space")
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.count == 1 && bench.answer(to: newer) == nil, "a later process would send the old name")
+        expect(bench.writes.count == 1 && bench.answer(to: newer) == nil, "a later process would send the old name")
         bench.storageFault = nil
         bench.pass(.seconds(1))
-        #expect(bench.bodies == [.updateProfile(ProfileChanges(locale: .set("de")))])
+        expect(bench.bodies, equals: [.updateProfile(ProfileChanges(locale: .set("de")))])
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.isEmpty && profile(newer) != nil)
+        expect(bench.writes.isEmpty && profile(newer) != nil)
     }
 
     @Test mutating func `a write that cannot be removed is retried, and later changes wait behind it`() {
@@ -154,13 +155,13 @@ import Testing
         bench.comeBack()
         bench.storageFault = PresenceError(.storageFailed, "no space")
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.count == 1 && bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
+        expect(bench.writes.count == 1 && bench.engine.nextKeptProfile(loop)?.waiting?.wire == Self.name)
         bench.storageFault = nil
         let later = bench.call(.updateProfile(ProfileChanges(displayName: .set("Later")), .queue))
-        #expect(profile(later) == .queued)
-        #expect(bench.writes.map(\.profileChanges?.changes.displayName) == [.set("Later")])
+        expect(profile(later), equals: .queued)
+        expect(bench.writes.map(\.profileChanges?.changes.displayName), equals: [.set("Later")])
         bench.receive(.profileUpdated(id: bench.lastID, Self.stored))
-        #expect(bench.writes.isEmpty)
+        expect(bench.writes.isEmpty)
         _ = bench.call(.updateProfile(Self.name, .queue))
         bench.end(.lost(""))
         bench.comeBack()
@@ -169,6 +170,6 @@ import Testing
         bench.storageFault = nil
         bench.pass(.seconds(5))
         bench.store()
-        #expect(bench.writes.isEmpty, "nothing else was done in between")
+        expect(bench.writes.isEmpty, "nothing else was done in between")
     }
 }

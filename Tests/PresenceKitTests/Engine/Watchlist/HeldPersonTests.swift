@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -15,64 +16,64 @@ import Testing
     @Test mutating func `a reply replaces the value, whatever its version`() {
         person.replace(with: .online("bob", 9))
         person.replace(with: .online("bob", 5))
-        #expect(person.presence?.version == 5)
+        expect(person.presence?.version, equals: 5)
     }
 
     @Test mutating func `an event replaces the value if its version is larger`() {
         person.replace(with: .online("bob", 5))
-        holds(!person.apply(Self.presence(4), nil))
-        holds(!person.apply(Self.presence(5, .busy), nil))
-        #expect(person.presence?.status == .online)
-        holds(person.apply(Self.presence(6, .busy), nil))
-        #expect(person.presence?.status == .busy)
+        expect(!person.apply(Self.presence(4), nil))
+        expect(!person.apply(Self.presence(5, .busy), nil))
+        expect(person.presence?.status, equals: .online)
+        expect(person.apply(Self.presence(6, .busy), nil))
+        expect(person.presence?.status, equals: .busy)
     }
 
     @Test mutating func `an event of version 0 always replaces, and any version may follow`() {
         person.replace(with: .online("bob", 5))
-        holds(person.apply(Presence.unknown, nil))
-        #expect(person.presence?.version == 0)
-        holds(person.apply(Self.presence(1), nil))
-        holds(person.apply(ProfileRegister.none, nil))
-        holds(person.apply(.profile(Profile(version: 1)), nil))
+        expect(person.apply(Presence.unknown, nil))
+        expect(person.presence?.version, equals: 0)
+        expect(person.apply(Self.presence(1), nil))
+        expect(person.apply(ProfileRegister.none, nil))
+        expect(person.apply(.profile(Profile(version: 1)), nil))
     }
 
     @Test mutating func `the two registers are independent`() {
         person.replace(with: .online("bob", 5, name: "Bob"))
-        holds(person.apply(Self.presence(100), nil))
-        holds(!person.apply(.profile(Profile(version: 4)), nil))
-        holds(person.apply(.profile(Profile(version: 6)), nil))
-        #expect(person.presence?.version == 100)
+        expect(person.apply(Self.presence(100), nil))
+        expect(!person.apply(.profile(Profile(version: 4)), nil))
+        expect(person.apply(.profile(Profile(version: 6)), nil))
+        expect(person.presence?.version, equals: 100)
     }
 
     @Test mutating func `a register that a reply omits is unchanged`() {
         person.replace(with: .online("bob", 5, name: "Bob"))
         person.replace(with: UserSnapshot(user: "bob", presence: Self.presence(7), profile: nil))
-        #expect(person.presence?.version == 7)
-        #expect(person.profile?.version == 5)
+        expect(person.presence?.version, equals: 7)
+        expect(person.profile?.version, equals: 5)
         person.replace(with: UserSnapshot(user: "bob", presence: nil, profile: ProfileRegister.none))
-        #expect(person.presence?.version == 7)
-        #expect(person.profile == ProfileRegister.none)
+        expect(person.presence?.version, equals: 7)
+        expect(person.profile, equals: ProfileRegister.none)
     }
 
     @Test mutating func `a change has a time of arrival, a reply has none`() {
         let arrival = Arrival(madeAt: Date(timestamp: 1_000), receivedAt: Date(timestamp: 1_012))
         person.replace(with: .online("bob", 5))
         _ = person.apply(Self.presence(6), arrival)
-        #expect(person.presenceArrival == arrival)
+        expect(person.presenceArrival, equals: arrival)
         person.replace(with: UserSnapshot(user: "bob", presence: Self.presence(6), profile: nil))
-        #expect(person.presenceArrival == arrival)
+        expect(person.presenceArrival, equals: arrival)
         person.replace(with: .online("bob", 7))
-        #expect(person.presenceArrival == nil)
+        expect(person.presenceArrival, equals: nil)
     }
 
     @Test mutating func `only known versions are sent`() {
-        #expect(person.knownVersions == nil)
+        expect(person.knownVersions, equals: nil)
         person.replace(with: .unknown("bob"))
-        #expect(person.knownVersions == nil)
+        expect(person.knownVersions, equals: nil)
         person.replace(with: .online("bob", 5))
-        #expect(person.knownVersions == .init(presence: 5))
+        expect(person.knownVersions, equals: .init(presence: 5))
         person.replace(with: .online("bob", 6, name: "Bob"))
-        #expect(person.knownVersions == .init(presence: 6, profile: 6))
+        expect(person.knownVersions, equals: .init(presence: 6, profile: 6))
     }
 
     @Test func `a cache returns what it stored`() throws {
@@ -84,18 +85,18 @@ import Testing
         let cached = CachedPerson(
             user: "bob", asOf: Date(timestamp: 9), presence: presence, profile: .profile(profile))
         let copy = try JSONDecoder().decode(CachedPerson.self, from: JSONEncoder().encode(cached))
-        #expect(copy == cached)
-        #expect(copy.presenceRegister == presence)
-        #expect(copy.profileRegister == .profile(profile))
+        expect(copy, equals: cached)
+        expect(copy.presenceRegister, equals: presence)
+        expect(copy.profileRegister, equals: .profile(profile))
     }
 
     @Test mutating func `a cached value does not replace a known one`() {
         let cached = CachedPerson(
             user: "bob", asOf: Date(timestamp: 9), presence: Self.presence(8), profile: .none)
-        holds(person.recall(cached))
-        #expect(person.staleSince == Date(timestamp: 9))
+        expect(person.recall(cached))
+        expect(person.staleSince, equals: Date(timestamp: 9))
         person.replace(with: .online("bob", 5))
-        holds(!person.recall(cached))
-        #expect(person.presence?.version == 5)
+        expect(!person.recall(cached))
+        expect(person.presence?.version, equals: 5)
     }
 }

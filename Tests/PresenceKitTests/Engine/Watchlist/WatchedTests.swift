@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -15,15 +16,15 @@ import Testing
 
     @Test mutating func `new items are subscribed to once, in order, if there is room`() {
         for user in ["cy", "bob", "ana", "bob"] as [UserID] { people.join(user) }
-        #expect(people.wanting == 3)
-        holds(ask() == ["ana", "bob"])
-        #expect(room == 0)
-        #expect(people["cy"]?.watch.refusal == Self.full)
-        holds(people.takeChanged() == ["cy"])
-        holds(ask() == [])
+        expect(people.wanting, equals: 3)
+        expect(ask(), equals: ["ana", "bob"])
+        expect(room, equals: 0)
+        expect(people["cy"]?.watch.refusal, equals: Self.full)
+        expect(people.takeChanged(), equals: ["cy"])
+        expect(ask(), equals: [])
         people.readmit()
         room = 1
-        holds(ask() == ["cy"])
+        expect(ask(), equals: ["cy"])
     }
 
     @Test mutating func `an unobserved item is removed after its grace period, or at once without room`() {
@@ -31,23 +32,23 @@ import Testing
         _ = ask()
         people.answered("bob")
         people.leave("bob", at: .seconds(1))
-        #expect(people.nextDeadline(whileConnected: true) == .seconds(1))
-        holds(people.takeLeft(at: .milliseconds(999)).isEmpty)
-        holds(people.takeLeft(at: .seconds(1)).map(\.id) == ["bob"])
-        #expect(people.isEmpty && people.isSettled)
+        expect(people.nextDeadline(whileConnected: true), equals: .seconds(1))
+        expect(people.takeLeft(at: .milliseconds(999)).isEmpty)
+        expect(people.takeLeft(at: .seconds(1)).map(\.id), equals: ["bob"])
+        expect(people.isEmpty && people.isSettled)
         people.join("cy")
         people.leave("cy", at: .seconds(9))
-        holds(people.takeLeft(at: nil).map(\.id) == ["cy"])
+        expect(people.takeLeft(at: nil).map(\.id), equals: ["cy"])
     }
 
     @Test mutating func `an item left while its reply is pending is removed when that arrives`() {
         people.join("bob")
         _ = ask()
         people.leave("bob", at: .zero)
-        holds(people.takeLeft(at: .seconds(1)).isEmpty)
-        #expect(people.count == 1)
+        expect(people.takeLeft(at: .seconds(1)).isEmpty)
+        expect(people.count, equals: 1)
         people.answered("bob")
-        holds(people.takeLeft(at: .seconds(1)).map(\.id) == ["bob"])
+        expect(people.takeLeft(at: .seconds(1)).map(\.id), equals: ["bob"])
     }
 
     @Test mutating func `an item with a temporary error is requested again later, a rejected one is not`() {
@@ -55,24 +56,24 @@ import Testing
         people.join("cy")
         _ = ask()
         room = 2
-        holds(people.refuse("bob", PresenceError(.unavailable, "", retryAfter: .seconds(3)), at: .zero))
-        holds(people.refuse("cy", PresenceError(.forbidden, ""), at: .zero))
-        holds(!people.refuse("cy", PresenceError(.forbidden, ""), at: .zero), "it was refused already")
-        #expect(people.nextDeadline(whileConnected: true) == .seconds(3))
-        #expect(people.nextDeadline(whileConnected: false) == nil)
-        holds(ask(at: .seconds(2)) == [])
-        holds(ask(at: .seconds(3)) == ["bob"])
+        expect(people.refuse("bob", PresenceError(.unavailable, "", retryAfter: .seconds(3)), at: .zero))
+        expect(people.refuse("cy", PresenceError(.forbidden, ""), at: .zero))
+        expect(!people.refuse("cy", PresenceError(.forbidden, ""), at: .zero), "it was refused already")
+        expect(people.nextDeadline(whileConnected: true), equals: .seconds(3))
+        expect(people.nextDeadline(whileConnected: false), equals: nil)
+        expect(ask(at: .seconds(2)), equals: [])
+        expect(ask(at: .seconds(3)), equals: ["bob"])
     }
 
     @Test mutating func `only real changes count as changes`() {
         people.join("bob")
-        holds(people.update("bob", .presence) { $0.apply(Presence(version: 3, status: .busy), nil) })
+        expect(people.update("bob", .presence) { $0.apply(Presence(version: 3, status: .busy), nil) })
         let stamp = people["bob"]!.presenceStamp
-        holds(!people.update("bob", .presence) { $0.apply(Presence(version: 3, status: .busy), nil) })
-        holds(!people.update("cy") { _ in true })
-        #expect(people["bob"]?.presenceStamp == stamp)
-        #expect(people["bob"]?.profileStamp == 0)
-        holds(people.takeChanged() == ["bob"])
-        holds(people.takeChanged() == [])
+        expect(!people.update("bob", .presence) { $0.apply(Presence(version: 3, status: .busy), nil) })
+        expect(!people.update("cy") { _ in true })
+        expect(people["bob"]?.presenceStamp, equals: stamp)
+        expect(people["bob"]?.profileStamp, equals: 0)
+        expect(people.takeChanged(), equals: ["bob"])
+        expect(people.takeChanged(), equals: [])
     }
 }

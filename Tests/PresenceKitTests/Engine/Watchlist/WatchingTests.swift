@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -22,35 +23,35 @@ import Testing
 
     @Test mutating func `observations of one turn share one message`() {
         _ = bench.open(["cy", "bob", "ana"].map { .presence($0) })
-        #expect(subscribes() == [.init(users: ["ana", "bob", "cy"])])
+        expect(subscribes(), equals: [.init(users: ["ana", "bob", "cy"])])
     }
 
     @Test mutating func `several loops on one user share one subscription`() {
         let first = bench.open(.presence("bob"))
-        #expect(subscribes() == [.init(users: ["bob"])])
+        expect(subscribes(), equals: [.init(users: ["bob"])])
         let others = [bench.open(.profile("bob")), bench.open(.user("bob")), bench.open(.roster(["bob"]))]
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         bench.receive(.answer(bench.lastID, .online("bob", 1, name: "Bob")))
-        #expect(bench.engine.nextPresence(first)?.status == .online)
-        #expect(bench.engine.nextProfile(others[0])?.displayName == "Bob")
-        #expect(bench.engine.nextPerson(others[1])?.isFound == true)
-        #expect(bench.engine.nextRoster(others[2])?.people.count == 1)
+        expect(bench.engine.nextPresence(first)?.status, equals: .online)
+        expect(bench.engine.nextProfile(others[0])?.displayName, equals: "Bob")
+        expect(bench.engine.nextPerson(others[1])?.isFound, equals: true)
+        expect(bench.engine.nextRoster(others[2])?.people.count, equals: 1)
 
         for loop in [first] + others.dropLast() { bench.close(loop) }
         bench.pass(.seconds(10))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         bench.close(others[2])
         bench.pass(.seconds(1))
-        #expect(unsubscribes() == [["bob"]])
-        #expect(bench.engine.watchlist.people.isEmpty)
+        expect(unsubscribes(), equals: [["bob"]])
+        expect(bench.engine.watchlist.people.isEmpty)
     }
 
     @Test mutating func `a later loop is answered from memory`() {
         _ = bench.open(.presence("bob"))
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
         let second = bench.open(.presence("bob"))
-        #expect(bench.sent.isEmpty)
-        #expect(bench.engine.nextPresence(second)?.isOnline == true)
+        expect(bench.sent.isEmpty)
+        expect(bench.engine.nextPresence(second)?.isOnline, equals: true)
     }
 
     // MARK: Leaving
@@ -60,10 +61,10 @@ import Testing
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
         bench.close(loop)
         bench.pass(.milliseconds(900))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         _ = bench.open(.presence("bob"))
         bench.pass(.seconds(15))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
     }
 
     @Test mutating func `a user left before the reply is unsubscribed when it arrives`() {
@@ -71,11 +72,11 @@ import Testing
         let request = bench.lastID
         bench.close(loop)
         bench.pass(.seconds(5))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         bench.receive(.answer(request, .online("bob", 1)))
-        #expect(unsubscribes() == [["bob"]])
-        #expect(bench.engine.watchlist.people.isEmpty)
-        #expect(bench.engine.watchlist.subscriptions == 0)
+        expect(unsubscribes(), equals: [["bob"]])
+        expect(bench.engine.watchlist.people.isEmpty)
+        expect(bench.engine.watchlist.subscriptions, equals: 0)
     }
 
     @Test mutating func `a user left before a rejection is removed with it`() {
@@ -84,8 +85,8 @@ import Testing
         bench.close(loop)
         bench.pass(.seconds(5))
         bench.receive(.refusal(request, .forbidden))
-        #expect(bench.sent.isEmpty)
-        #expect(bench.engine.watchlist.people.isEmpty)
+        expect(bench.sent.isEmpty)
+        expect(bench.engine.watchlist.people.isEmpty)
     }
 
     @Test mutating func `a user left during an outage is not subscribed again`() {
@@ -96,8 +97,8 @@ import Testing
         bench.pass(.seconds(1))
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome()
-        #expect(subscribes().isEmpty)
-        #expect(bench.engine.watchlist.people.isEmpty)
+        expect(subscribes().isEmpty)
+        expect(bench.engine.watchlist.people.isEmpty)
     }
 
     @Test mutating func `a user left while requested, before the connection broke, is removed`() {
@@ -105,7 +106,7 @@ import Testing
         bench.close(loop)
         bench.pass(.seconds(5))
         bench.end(.lost(""))
-        #expect(bench.engine.watchlist.people.isEmpty)
+        expect(bench.engine.watchlist.people.isEmpty)
     }
 
     @Test mutating func `a user observed again after the unsubscribe is subscribed again`() {
@@ -114,11 +115,11 @@ import Testing
         bench.close(loop)
         bench.pass(.seconds(1))
         let again = bench.open(.presence("bob"))
-        #expect(subscribes() == [.init(users: ["bob"])])
-        #expect(bench.engine.nextPresence(again) == nil)
+        expect(subscribes(), equals: [.init(users: ["bob"])])
+        expect(bench.engine.nextPresence(again), equals: nil)
         bench.receive(.event("bob", 7, .busy))
         bench.receive(.answer(bench.lastID, .online("bob", 2)))
-        #expect(bench.engine.nextPresence(again)?.version == 2)
+        expect(bench.engine.nextPresence(again)?.version, equals: 2)
     }
 
     @Test mutating func `closing a loop twice has no effect`() {
@@ -126,7 +127,7 @@ import Testing
         _ = bench.open(.presence("bob"))
         bench.close(one)
         bench.close(one)
-        #expect(bench.engine.watchlist.people["bob"]?.watch.observers == 1)
+        expect(bench.engine.watchlist.people["bob"]?.watch.observers, equals: 1)
     }
 
     // MARK: Batches
@@ -136,8 +137,8 @@ import Testing
         bench.connect(limits: ConnectionLimits(subscribeBatch: 3))
         let users = (1...7).map { "u\($0)" }
         _ = bench.open(.roster(users))
-        #expect(subscribes().map(\.users.count) == [3, 3, 1])
-        #expect(Set(subscribes().flatMap(\.users)).count == 7)
+        expect(subscribes().map(\.users.count), equals: [3, 3, 1])
+        expect(Set(subscribes().flatMap(\.users)).count, equals: 7)
     }
 
     @Test mutating func `a message is no longer than the server accepts, however long the ids`() {
@@ -156,9 +157,9 @@ import Testing
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome(limits: limits)
         let sizes = bench.directives.compactMap { if case .send(let bytes) = $0 { bytes.count } else { nil } }
-        #expect(sizes.count > 5)
-        #expect(sizes.allSatisfy { $0 <= 4_096 })
-        #expect(subscribes().flatMap(\.users).count == 100)
+        expect(sizes.count > 5)
+        expect(sizes.allSatisfy { $0 <= 4_096 })
+        expect(subscribes().flatMap(\.users).count, equals: 100)
     }
 
     @Test mutating func `beyond the limit users are rejected, and subscribed once there is room`() {
@@ -167,19 +168,19 @@ import Testing
         let first = bench.open(.presence("a"))
         _ = bench.open(.presence("b"))
         let third = bench.open(.presence("c"))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         guard let error = bench.engine.nextPresence(third)?.problem else {
             Issue.record("not refused")
             return
         }
-        #expect(error.code == .tooMany)
+        expect(error.code, equals: .tooMany)
         bench.receive(.answer(bench.lastID - 1, .online("a", 1)), .answer(bench.lastID, .online("b", 1)))
         bench.close(first)
         bench.pass(.seconds(1))
-        #expect(unsubscribes() == [["a"]])
-        #expect(subscribes() == [.init(users: ["c"])])
+        expect(unsubscribes(), equals: [["a"]])
+        expect(subscribes(), equals: [.init(users: ["c"])])
         bench.receive(.answer(bench.lastID, .online("c", 1)))
-        #expect(bench.engine.nextPresence(third)?.freshness == .live)
+        expect(bench.engine.nextPresence(third)?.freshness, equals: .live)
     }
 
     @Test mutating func `a user in their grace period makes room for an observed one`() {
@@ -188,10 +189,10 @@ import Testing
         let old = bench.open(.roster(["a", "b"]))
         bench.receive(.answer(bench.lastID, .online("a", 1), .online("b", 1)))
         bench.close(old)
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         _ = bench.open(.roster(["b", "c"]))
-        #expect(bench.bodies == [.unsubscribe(users: ["a"], conversations: []), .subscribe(.init(users: ["c"]))])
-        #expect(bench.engine.watchlist.subscriptions == 2)
+        expect(bench.bodies, equals: [.unsubscribe(users: ["a"], conversations: []), .subscribe(.init(users: ["c"]))])
+        expect(bench.engine.watchlist.subscriptions, equals: 2)
     }
 
     // MARK: Rejections
@@ -200,12 +201,12 @@ import Testing
         let loop = bench.open(.presence("bob"))
         bench.receive(.refusal(bench.lastID, .unavailable, retryAfter: 2_000))
         bench.pass(.milliseconds(1_999))
-        #expect(bench.sent.isEmpty)
+        expect(bench.sent.isEmpty)
         bench.pass(.milliseconds(1))
-        #expect(subscribes() == [.init(users: ["bob"])])
-        #expect(bench.engine.nextPresence(loop) == nil)
+        expect(subscribes(), equals: [.init(users: ["bob"])])
+        expect(bench.engine.nextPresence(loop), equals: nil)
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
-        #expect(bench.engine.nextPresence(loop)?.freshness == .live)
+        expect(bench.engine.nextPresence(loop)?.freshness, equals: .live)
     }
 
     @Test mutating func `an error without a delay does not cause a flood of requests`() {
@@ -213,9 +214,9 @@ import Testing
         for retryAfter in [nil, 0] as [Milliseconds?] {
             bench.receive(.refusal(bench.lastID, .internal, retryAfter: retryAfter))
             bench.pass(.milliseconds(99))
-            #expect(bench.sent.isEmpty)
+            expect(bench.sent.isEmpty)
             bench.pass(.seconds(1))
-            #expect(subscribes().count == 1)
+            expect(subscribes().count, equals: 1)
         }
     }
 
@@ -223,7 +224,7 @@ import Testing
         let one = bench.open(.typing("c1"))
         let request = bench.lastID
         let two = bench.open(.typing("c2"))
-        #expect(subscribes() == [.init(conversations: ["c2"])])
+        expect(subscribes(), equals: [.init(conversations: ["c2"])])
         bench.receive(.refusal(request, .forbidden))
         bench.receive(
             .subscribed(
@@ -233,8 +234,8 @@ import Testing
             Issue.record("not refused")
             return
         }
-        #expect(error.code == .forbidden)
-        #expect(bench.engine.nextTyping(two)?.users == ["bob"])
+        expect(error.code, equals: .forbidden)
+        expect(bench.engine.nextTyping(two)?.users, equals: ["bob"])
     }
 
     @Test mutating func `a rejected conversation is requested again on the next connection`() {
@@ -244,7 +245,7 @@ import Testing
         bench.handle(.reconnect)
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome()
-        #expect(subscribes() == [.init(conversations: ["c1"])])
+        expect(subscribes(), equals: [.init(conversations: ["c1"])])
     }
 
     // MARK: Reconnecting
@@ -257,7 +258,7 @@ import Testing
         bench.pass(.milliseconds(250))
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome()
-        #expect(subscribes() == [.init(users: ["bob", "cy"], known: ["bob": .init(presence: 8, profile: 3)])])
+        expect(subscribes(), equals: [.init(users: ["bob", "cy"], known: ["bob": .init(presence: 8, profile: 3)])])
     }
 
     @Test mutating func `a user omitted from the reply is unchanged, and live again`() {
@@ -265,15 +266,15 @@ import Testing
         bench.receive(.answer(bench.lastID, .online("bob", 3, name: "Bob")))
         _ = bench.engine.nextPresence(loop)
         bench.end(.lost(""))
-        #expect(bench.engine.nextPresence(loop)?.freshness.isLive == false)
+        expect(bench.engine.nextPresence(loop)?.freshness.isLive, equals: false)
         bench.pass(.milliseconds(250))
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome()
-        #expect(bench.engine.nextPresence(loop) == nil)
+        expect(bench.engine.nextPresence(loop), equals: nil)
         bench.receive(.answer(bench.lastID))
         let bob = bench.engine.nextPresence(loop)
-        #expect(bob?.freshness == .live)
-        #expect(bob?.version == 3)
+        expect(bob?.freshness, equals: .live)
+        expect(bob?.version, equals: 3)
     }
 
     @Test mutating func `a subscription in flight when the connection breaks is made again`() {
@@ -282,14 +283,14 @@ import Testing
         bench.pass(.milliseconds(250))
         bench.handle(.opened(bench.engine.link.attempt))
         bench.welcome()
-        #expect(subscribes() == [.init(users: ["bob"])])
+        expect(subscribes(), equals: [.init(users: ["bob"])])
         bench.receive(.answer(bench.lastID, .online("bob", 1)))
-        #expect(bench.engine.nextPresence(loop)?.freshness == .live)
+        expect(bench.engine.nextPresence(loop)?.freshness, equals: .live)
     }
 
     @Test mutating func `observing connects`() {
         bench = Bench()
         _ = bench.open(.presence("bob"))
-        #expect(bench.fetches == 1)
+        expect(bench.fetches, equals: 1)
     }
 }
