@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -41,15 +42,15 @@ import Testing
         (PresenceError.account(.unauthorized), "You are not signed in."),
     ])
     func `people are told in plain language`(error: PresenceError, text: String) {
-        #expect(error.localizedDescription == text)
-        #expect(error.recoverySuggestion == nil, "the text has the advice")
+        expect(error.localizedDescription, equals: text)
+        expect(error.recoverySuggestion, equals: nil, "the text has the advice")
     }
 
     @Test func `the error of a transport is in plain language too`() {
         for wasSent in [false, true] {
             let failure = HTTPFailure("URLError -1009", wasSent: wasSent)
-            #expect(failure.localizedDescription == "Network error. Please check your connection.")
-            #expect((failure.recoverySuggestion?.contains("may have worked") ?? false) == wasSent)
+            expect(failure.localizedDescription, equals: "Network error. Please check your connection.")
+            expect(failure.recoverySuggestion?.contains("may have worked") ?? false, equals: wasSent)
         }
     }
 
@@ -62,12 +63,12 @@ import Testing
         }
         let account = bench.launch()
         let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
-        #expect(
-            error
-                == PresenceError.account(
-                    .validationFailed, "m", reason: .weakPassword, field: "password", retryAfter: .milliseconds(1_500),
-                    outcomeUnknown: true))
-        #expect(error.map { "\($0)" } == "validation_failed/weak_password: m (password)")
+        expect(
+            error,
+            equals: PresenceError.account(
+                .validationFailed, "m", reason: .weakPassword, field: "password", retryAfter: .milliseconds(1_500),
+                outcomeUnknown: true))
+        expect(error.map { "\($0)" }, equals: "validation_failed/weak_password: m (password)")
     }
 
     @Test(arguments: ["9223372036854775807", "-1"])
@@ -76,8 +77,8 @@ import Testing
         bench.transport.respond { _ in HTTPResponse(status: 503, headers: ["retry-after": seconds]) }
         let account = bench.launch()
         let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
-        #expect(error?.code == .unavailable)
-        #expect(error?.localizedDescription.hasPrefix("The server is busy. Please try again in ") == true)
+        expect(error?.code, equals: .unavailable)
+        expect(error?.localizedDescription.hasPrefix("The server is busy. Please try again in "), equals: true)
     }
 
     @Test func `a response from a proxy in front of the server names the delay`() async throws {
@@ -85,6 +86,6 @@ import Testing
         bench.transport.respond { _ in HTTPResponse(status: 503, headers: ["retry-after": "7"]) }
         let account = bench.launch()
         let error = await #expect(throws: PresenceError.self) { try await account.resetPassword(email: "a@b.de") }
-        #expect(error?.code == .unavailable && error?.retryAfter == .seconds(7))
+        expect(error?.code == .unavailable && error?.retryAfter == .seconds(7))
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -26,12 +27,12 @@ import Testing
         let request = HTTPRequest(
             method: "POST", url: server.url, headers: ["Content-Type": "video/mp4"], bodyFile: url)
         let answer = try await URLSessionHTTPTransport().send(request) { count in sent.withLock { $0.append(count) } }
-        #expect(answer.status == 201)
+        expect(answer.status, equals: 201)
         let got = try #require(received.withLock { $0 })
-        #expect(got.body == data && got.headers["Content-Type"] == "video/mp4" && got.method == "POST")
-        #expect(got.headers["Content-Length"] == "3000000" && got.headers["Transfer-Encoding"] == nil)
+        expect(got.body == data && got.headers["Content-Type"] == "video/mp4" && got.method == "POST")
+        expect(got.headers["Content-Length"] == "3000000" && got.headers["Transfer-Encoding"] == nil)
         let parts = sent.withLock { $0 }
-        #expect(parts == parts.sorted() && parts.last == data.count && parts.count > 2)
+        expect(parts == parts.sorted() && parts.last == data.count && parts.count > 2)
         _ = directory
     }
 
@@ -43,7 +44,7 @@ import Testing
         let failure = await #expect(throws: HTTPFailure.self) {
             try await URLSessionHTTPTransport().send(request, progress: nil)
         }
-        #expect(failure?.wasSent == false)
+        expect(failure?.wasSent, equals: false)
         _ = directory
     }
 
@@ -54,7 +55,7 @@ import Testing
             try await URLSessionHTTPTransport().send(
                 HTTPRequest(method: "POST", url: server.url, bodyFile: url), progress: nil)
         }
-        #expect(failure?.wasSent == true)
+        expect(failure?.wasSent, equals: true)
         _ = directory
     }
 
@@ -75,10 +76,10 @@ import Testing
         let parts = Locked<[Int]>([])
         let request = download(server.url, to: url) { bytes, all in parts.withLock { $0 += [bytes, all ?? -1] } }
         let answer = try await URLSessionHTTPTransport().send(request, progress: nil)
-        #expect(answer.status == 200 && answer.body.isEmpty)
-        #expect(try Data(contentsOf: url) == data)
+        expect(answer.status == 200 && answer.body.isEmpty)
+        try expect(Data(contentsOf: url), equals: data)
         let seen = parts.withLock { $0 }
-        #expect(seen.suffix(2) == [3_000_000, 3_000_000] && seen.count >= 4)
+        expect(seen.suffix(2) == [3_000_000, 3_000_000] && seen.count >= 4)
         _ = directory
     }
 
@@ -86,8 +87,8 @@ import Testing
         let (directory, url) = try file(Data())
         let server = try ScriptedServer { _ in .answer(.error(429, "rate_limited", retryAfter: 5_000)) }
         let answer = try await URLSessionHTTPTransport().send(download(server.url, to: url), progress: nil)
-        #expect(answer.status == 429 && HTTPRefusal(answer).code == "rate_limited")
-        #expect(try Data(contentsOf: url).isEmpty)
+        expect(answer.status == 429 && HTTPRefusal(answer).code == "rate_limited")
+        try expect(Data(contentsOf: url).isEmpty)
         _ = directory
     }
 
@@ -97,17 +98,17 @@ import Testing
         let broken = await #expect(throws: HTTPFailure.self) {
             try await URLSessionHTTPTransport().send(download(server.url, to: url), progress: nil)
         }
-        #expect(broken?.wasSent == true && broken?.isOfFile == false)
+        expect(broken?.wasSent == true && broken?.isOfFile == false)
         let nowhere = await #expect(throws: HTTPFailure.self) {
             try await URLSessionHTTPTransport().send(
                 download(server.url, to: url.appendingPathComponent("none")), progress: nil)
         }
-        #expect(nowhere?.isOfFile == true)
+        expect(nowhere?.isOfFile, equals: true)
         let full = await #expect(throws: HTTPFailure.self) {
             try await URLSessionHTTPTransport().send(
                 download(server.url, to: URL(fileURLWithPath: "/dev/full")), progress: nil)
         }
-        #expect(full?.isOfFile == true)
+        expect(full?.isOfFile, equals: true)
         _ = directory
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -23,7 +24,7 @@ import Testing
         var confirmed = Bench.ana
         confirmed.username = "ana.b"
         await account.reaches { $0 == .signedIn(confirmed, .live) }
-        #expect(bench.store.session?.account == confirmed)
+        expect(bench.store.session?.account, equals: confirmed)
     }
 
     @Test func `who was signed in stays so after a launch without a network`() async throws {
@@ -32,11 +33,11 @@ import Testing
         let account = bench.launch()
         await account.reaches { $0 == Self.stale }
         await #expect(throws: PresenceError.self) { try await account.refresh() }
-        #expect(account.stateFeed.current == Self.stale)
-        #expect(await account.currentAccount == Bench.ana)
+        expect(account.stateFeed.current, equals: Self.stale)
+        await expect(account.currentAccount, equals: Bench.ana)
         bench.reach()
-        #expect(try await account.refresh() == Bench.ana)
-        #expect(account.stateFeed.current == .signedIn(Bench.ana, .live))
+        try await expect(account.refresh(), equals: Bench.ana)
+        expect(account.stateFeed.current, equals: .signedIn(Bench.ana, .live))
     }
 
     @Test func `an account that was deleted elsewhere is signed out at launch`() async throws {
@@ -44,7 +45,7 @@ import Testing
         bench.server.change { $0.grants = [:] }
         let account = bench.launch()
         await account.reaches { $0 == .signedOut(.refused(.tokenExpired)) }
-        #expect(bench.store.session == nil)
+        expect(bench.store.session, equals: nil)
     }
 
     @Test func `a session that cannot be read now signs no user out`() async throws {
@@ -52,9 +53,9 @@ import Testing
         bench.store.failure = CocoaError(.fileReadNoPermission)
         let account = bench.launch()
         let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
-        #expect(error?.code == .storageFailed && account.stateFeed.current == .restoring)
+        expect(error?.code == .storageFailed && account.stateFeed.current == .restoring)
         bench.store.failure = nil
-        #expect(try await account.accessToken().hasPrefix("a-1-"))
+        try await expect(account.accessToken().hasPrefix("a-1-"))
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }
     }
 
@@ -75,16 +76,16 @@ import Testing
     @Test func `each loop gets the present state at once, and the newest after each change`() async throws {
         let (_, account) = try await Bench.signedIn()
         var first = account.states.makeAsyncIterator()
-        #expect(await first.next() == .signedIn(Bench.ana, .live))
+        await expect(first.next(), equals: .signedIn(Bench.ana, .live))
         try await account.signOut()
         try await account.signIn(email: "ana@example.org", password: "correct horse")
         var second = account.states.makeAsyncIterator()
-        #expect(await second.next() == .signedIn(Bench.ana, .live))
+        await expect(second.next(), equals: .signedIn(Bench.ana, .live))
         // A slow loop misses intermediate states.
-        #expect(await first.next() == .signedIn(Bench.ana, .live))
+        await expect(first.next(), equals: .signedIn(Bench.ana, .live))
         try await account.deleteAccount(password: "correct horse")
-        #expect(await first.next() == .signedOut(.accountDeleted))
-        #expect(await second.next() == .signedOut(.accountDeleted))
+        await expect(first.next(), equals: .signedOut(.accountDeleted))
+        await expect(second.next(), equals: .signedOut(.accountDeleted))
     }
 
     @Test func `ended loops are removed, and a cancelled one ends`() async throws {
@@ -101,7 +102,7 @@ import Testing
         do {
             let (_, account) = try await Bench.signedIn()
             weakly = account
-            #expect(weakly != nil)
+            expect(weakly != nil)
         }
         while weakly != nil { await Task.yield() }
     }
@@ -124,10 +125,10 @@ import Testing
         await account.heard(older, version: 1)
         await gate.open()
         _ = try await slow
-        #expect(account.stateFeed.current == .signedIn(newer, .live))
-        #expect(bench.store.session?.account == newer)
+        expect(account.stateFeed.current, equals: .signedIn(newer, .live))
+        expect(bench.store.session?.account, equals: newer)
         // An event about another user has no effect.
         await account.heard(Account(id: "u-2", email: "x@example.org"), version: 3)
-        #expect(account.stateFeed.current == .signedIn(newer, .live))
+        expect(account.stateFeed.current, equals: .signedIn(newer, .live))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -28,24 +29,24 @@ import Testing
         let model = Account.DataModel(app.account, client: app.client)
         server.fail("GET /v1/me/export", with: PresenceError(.rateLimited, retryAfter: .seconds(3_600)))
         await model.export(to: file)
-        #expect(model.errorMessage == "That was too fast." && model.exported == nil)
-        #expect(try Data(contentsOf: file) == Data("former".utf8))
+        expect(model.errorMessage == "That was too fast." && model.exported == nil)
+        try expect(Data(contentsOf: file), equals: Data("former".utf8))
         await model.export(to: file)
-        #expect(model.exported == file && model.errorMessage == nil && !model.isExporting)
+        expect(model.exported == file && model.errorMessage == nil && !model.isExporting)
         let text = String(decoding: try Data(contentsOf: file), as: UTF8.self)
-        #expect(text.hasPrefix("export.jsonl") && text.contains(#""user":"ana""#) && text.contains("Hello Bob"))
-        #expect(!text.contains("Hello Ana"), "others wrote it")
-        #expect(try files() == ["data.tar"], "nothing else stays")
+        expect(text.hasPrefix("export.jsonl") && text.contains(#""user":"ana""#) && text.contains("Hello Bob"))
+        expect(!text.contains("Hello Ana"), "others wrote it")
+        try expect(files(), equals: ["data.tar"], "nothing else stays")
     }
 
     @Test func `an export without a network, or into a folder that is not there, leaves nothing`() async throws {
         let nowhere = URL(fileURLWithPath: directory.file("none/data.tar"))
         let failed = await #expect(throws: PresenceError.self) { try await app.client.exportData(to: nowhere) }
-        #expect(failed?.code == .storageFailed)
+        expect(failed?.code, equals: .storageFailed)
         server.goOffline()
         let error = await #expect(throws: PresenceError.self) { try await app.client.exportData(to: file) }
-        #expect(error?.code == .notConnected)
-        #expect(try files().isEmpty)
+        expect(error?.code, equals: .notConnected)
+        try expect(files().isEmpty)
     }
 
     @Test func `an export that is cancelled writes no file`() async throws {
@@ -58,8 +59,8 @@ import Testing
         await server.received("GET /v1/me/export", count: 2)
         model.cancelExport()
         await export.value
-        #expect(!model.isExporting && model.exported == nil && model.errorMessage == nil)
-        #expect(try files() == ["data.tar"])
+        expect(!model.isExporting && model.exported == nil && model.errorMessage == nil)
+        try expect(files(), equals: ["data.tar"])
         server.release()
     }
 
@@ -68,19 +69,19 @@ import Testing
         model.password = "wrong"
         model.deletesMessages = true
         await model.deleteAccount()
-        #expect(
+        expect(
             model.errorMessage == "Invalid email or password." && server.texts(in: "c1") == ["Hello Bob", "Hello Ana"])
         model.password = "correct horse"
-        #expect(model.errorMessage == nil)
+        expect(model.errorMessage, equals: nil)
         await model.deleteAccount()
-        #expect(model.errorMessage == nil && model.password.isEmpty)
-        #expect(server.texts(in: "c1") == ["", "Hello Ana"])
-        #expect(await app.account.currentAccount == nil)
+        expect(model.errorMessage == nil && model.password.isEmpty)
+        expect(server.texts(in: "c1"), equals: ["", "Hello Ana"])
+        await expect(app.account.currentAccount, equals: nil)
 
         let bob = server.app(as: "bob")
         try await bob.account.deleteAccount(password: "correct horse")
-        #expect(server.texts(in: "c1") == ["", "Hello Ana"], "what stays, stays")
-        #expect(server.requests("DELETE /v1/me").map { $0["messages"] as? String } == ["delete", "delete", nil])
+        expect(server.texts(in: "c1"), equals: ["", "Hello Ana"], "what stays, stays")
+        expect(server.requests("DELETE /v1/me").map { $0["messages"] as? String }, equals: ["delete", "delete", nil])
     }
 
     @Test func `a repository from before there was a choice keeps messages`() async throws {
@@ -88,7 +89,7 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await former.deleteAccount(password: "correct horse", messages: .delete)
         }
-        #expect(error?.code == .notOffered)
+        expect(error?.code, equals: .notOffered)
         await #expect(throws: CocoaError.self) { try await former.deleteAccount(password: "", messages: .keep) }
     }
 }

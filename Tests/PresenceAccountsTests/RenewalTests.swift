@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -13,10 +14,10 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         let first = try await account.accessToken()
         bench.time.pass(.seconds(3_539))
-        #expect(try await account.accessToken() == first)
+        try await expect(account.accessToken(), equals: first)
         bench.time.pass(.seconds(1))
-        #expect(try await account.accessToken() != first)
-        #expect(bench.server.count(Self.refresh) == 2 && bench.store.session?.refreshToken == "r-1-2")
+        try await expect(account.accessToken() != first)
+        expect(bench.server.count(Self.refresh) == 2 && bench.store.session?.refreshToken == "r-1-2")
     }
 
     @Test func `a hundred callers wait for one renewal`() async throws {
@@ -33,7 +34,7 @@ import Testing
             await gate.open()
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
-        #expect(tokens.count == 1 && bench.server.count(Self.refresh) == 2)
+        expect(tokens.count == 1 && bench.server.count(Self.refresh) == 2)
     }
 
     @Test func `a hundred requests with a rejected token lead to one renewal`() async throws {
@@ -44,10 +45,10 @@ import Testing
             for _ in 0..<100 { group.addTask { _ = try await account.currentUser() } }
             try await group.waitForAll()
         }
-        #expect(bench.server.count(Self.refresh) == 2)
+        expect(bench.server.count(Self.refresh), equals: 2)
         var read = Bench.ana
         (read.displayName, read.profileImageURL) = ("ana", URL(string: "https://example.org/a.jpg"))
-        #expect(await account.currentAccount == read)
+        await expect(account.currentAccount, equals: read)
     }
 
     @Test(arguments: [
@@ -64,11 +65,11 @@ import Testing
         bench.time.pass(.seconds(4_000))
         bench.transport.respond { _ in answer }
         await #expect(throws: PresenceError.self) { try await account.accessToken() }
-        #expect(account.stateFeed.current == .signedIn(Bench.ana, .live) && bench.store.session != nil)
+        expect(account.stateFeed.current == .signedIn(Bench.ana, .live) && bench.store.session != nil)
         bench.goOffline()
         await #expect(throws: PresenceError.self) { try await account.accessToken() }
         bench.reach()
-        #expect(try await account.accessToken().hasPrefix("a-1-"))
+        try await expect(account.accessToken().hasPrefix("a-1-"))
     }
 
     @Test(arguments: ["token_expired", "token_reused", nil] as [String?])
@@ -77,10 +78,10 @@ import Testing
         bench.time.pass(.seconds(4_000))
         bench.transport.respond { _ in .error(401, "unauthorized", reason: reason) }
         let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
-        #expect(error?.code == .unauthorized)
-        #expect(
-            account.stateFeed.current == .signedOut(.refused(reason.map(PresenceError.Reason.init(rawValue:)))))
-        #expect(bench.store.session == nil)
+        expect(error?.code, equals: .unauthorized)
+        expect(
+            account.stateFeed.current, equals: .signedOut(.refused(reason.map(PresenceError.Reason.init(rawValue:)))))
+        expect(bench.store.session, equals: nil)
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.accessToken() }
     }
 
@@ -88,7 +89,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.server.change { $0.grants = [:] }
         await #expect(throws: PresenceError.self) { try await account.currentUser() }
-        #expect(account.stateFeed.current == .signedOut(.refused(.tokenExpired)))
+        expect(account.stateFeed.current, equals: .signedOut(.refused(.tokenExpired)))
     }
 
     @Test func `a token that is still valid is used while it cannot be renewed`() async throws {
@@ -96,10 +97,10 @@ import Testing
         let token = try await account.accessToken()
         bench.time.pass(.seconds(3_550))
         bench.goOffline()
-        #expect(try await account.accessToken() == token)
+        try await expect(account.accessToken(), equals: token)
         bench.time.pass(.seconds(50))
         let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
-        #expect(error?.code == .notConnected && error?.outcomeUnknown == false)
+        expect(error?.code == .notConnected && error?.outcomeUnknown == false)
     }
 
     @Test func `lost responses never end the session`() async throws {
@@ -114,10 +115,10 @@ import Testing
             bench.reach()
             // Also when the app is relaunched in between.
             let next = round.isMultiple(of: 2) ? bench.launch() : account
-            #expect(try await next.accessToken().hasPrefix("a-1-"))
+            try await expect(next.accessToken().hasPrefix("a-1-"))
             if round.isMultiple(of: 2) { _ = try await account.accessToken() }
         }
-        #expect(bench.server.change { $0.grants[1] } != nil)
+        expect(bench.server.change { $0.grants[1] } != nil)
     }
 
     @Test func `a token is stored before the access token that came with it is used`() async throws {
@@ -125,12 +126,12 @@ import Testing
         bench.time.pass(.seconds(4_000))
         bench.transport.respond { [server = bench.server, store = bench.store] request in
             if let token = request.headers["Authorization"], token.hasSuffix("-2") {
-                #expect(store.session?.refreshToken == "r-1-2")
+                expect(store.session?.refreshToken, equals: "r-1-2")
             }
             return server.handle(request)
         }
         _ = try await account.currentUser()
-        #expect(bench.store.session?.refreshToken == "r-1-2")
+        expect(bench.store.session?.refreshToken, equals: "r-1-2")
     }
 
     @Test func `a renewed session that cannot be stored is not used, and the next renewal succeeds`() async throws {
@@ -139,11 +140,11 @@ import Testing
         bench.store.failure = CocoaError(.fileWriteOutOfSpace)
         for _ in 0..<3 {
             let error = await #expect(throws: PresenceError.self) { try await account.accessToken() }
-            #expect(error?.code == .storageFailed)
+            expect(error?.code, equals: .storageFailed)
         }
         bench.store.failure = nil
-        #expect(try await account.accessToken().hasPrefix("a-1-"))
-        #expect(bench.store.session?.refreshToken == bench.server.refreshToken())
+        try await expect(account.accessToken().hasPrefix("a-1-"))
+        expect(bench.store.session?.refreshToken, equals: bench.server.refreshToken())
     }
 
     @Test func `a renewal that a sign-out overtook has no effect`() async throws {
@@ -162,7 +163,7 @@ import Testing
         await gate.open()
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await waiting.value }
         try await signOut.value
-        #expect(bench.store.session == nil && account.stateFeed.current == .signedOut(.requested))
+        expect(bench.store.session == nil && account.stateFeed.current == .signedOut(.requested))
     }
 
     @Test func `a cancelled caller does not cancel the renewal for the others`() async throws {
@@ -178,12 +179,12 @@ import Testing
         await gate.arrival()
         impatient.cancel()
         await gate.open()
-        #expect(try await patient.value.hasPrefix("a-1-"))
+        try await expect(patient.value.hasPrefix("a-1-"))
         guard case .failure(let error) = await impatient.result else {
             Issue.record("not cancelled")
             return
         }
-        #expect(error is CancellationError)
+        expect(error is CancellationError)
     }
 
     // MARK: A client's tokens
@@ -192,10 +193,10 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         let provide = account.tokenProvider()
         let first = try await provide()
-        #expect(bench.server.count(Self.refresh) == 1)
+        expect(bench.server.count(Self.refresh), equals: 1)
         let second = try await provide()
-        #expect(first != second && bench.server.count(Self.refresh) == 2)
-        #expect(try await account.tokenProvider()() == second, "another client has not seen it refused")
+        expect(first != second && bench.server.count(Self.refresh) == 2)
+        try await expect(account.tokenProvider()(), equals: second, "another client has not seen it refused")
     }
 
     @Test func `without a signed-in user a client closes, and without a network it retries`() async throws {
@@ -203,10 +204,10 @@ import Testing
         bench.goOffline()
         let account = bench.launch()
         let offline = await #expect(throws: PresenceError.self) { try await account.tokenProvider()() }
-        #expect(offline?.code == .notConnected)
+        expect(offline?.code, equals: .notConnected)
         try await account.signOut()
         let error = await #expect(throws: PresenceError.self) { try await account.tokenProvider()() }
-        #expect(error?.code == .unauthorized)
+        expect(error?.code, equals: .unauthorized)
     }
 
     @Test func `a client's URL is derived from the account's`() {
@@ -215,8 +216,8 @@ import Testing
                 url: URL(string: text)!, store: MemoryTokenStore(), transport: FakeHTTPTransport()
             ).webSocketURL.absoluteString
         }
-        #expect(address("https://presence.example.org") == "wss://presence.example.org/v1/ws")
-        #expect(address("http://127.0.0.1:8080/") == "ws://127.0.0.1:8080/v1/ws")
-        #expect(address("https://example.org/presence") == "wss://example.org/presence/v1/ws")
+        expect(address("https://presence.example.org"), equals: "wss://presence.example.org/v1/ws")
+        expect(address("http://127.0.0.1:8080/"), equals: "ws://127.0.0.1:8080/v1/ws")
+        expect(address("https://example.org/presence"), equals: "wss://example.org/presence/v1/ws")
     }
 }

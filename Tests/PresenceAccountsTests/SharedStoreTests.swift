@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -18,9 +19,9 @@ import Testing
         let (bench, app, other) = try await both()
         for account in [app, app, app, other, other, app, other] {
             try await account.refresh()
-            #expect(bench.store.session?.refreshToken == bench.server.refreshToken())
+            expect(bench.store.session?.refreshToken, equals: bench.server.refreshToken())
         }
-        #expect(bench.server.change { $0.grants[1] } != nil)
+        expect(bench.server.change { $0.grants[1] } != nil)
     }
 
     @Test func `an account event does not restore an older token`() async throws {
@@ -29,8 +30,8 @@ import Testing
         var changed = Bench.ana
         changed.preferredLanguage = "pt-PT"
         await app.heard(changed, version: 2)
-        #expect(bench.store.session?.refreshToken == bench.server.refreshToken())
-        #expect(bench.store.session?.account == changed)
+        expect(bench.store.session?.refreshToken, equals: bench.server.refreshToken())
+        expect(bench.store.session?.account, equals: changed)
         try await other.refresh()
         try await app.refresh()
     }
@@ -42,10 +43,10 @@ import Testing
         try await app.signOut()
         bench.reach()
         await other.heard(Account(id: "u-1", email: "new@example.org"), version: 2)
-        #expect(bench.store.session == nil)
+        expect(bench.store.session, equals: nil)
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await other.refresh() }
-        #expect(other.stateFeed.current == .signedOut(.notSignedIn) && bench.store.session == nil)
-        #expect(await other.currentAccount == nil)
+        expect(other.stateFeed.current == .signedOut(.notSignedIn) && bench.store.session == nil)
+        await expect(other.currentAccount, equals: nil)
     }
 
     @Test func `a new sign-in in one continues in the other, even if its token is rejected meanwhile`() async throws {
@@ -62,9 +63,9 @@ import Testing
         try await app.signIn(email: "ana@example.org", password: "correct horse")
         while bench.server.change({ $0.grants[1] }) != nil { await Task.yield() }
         await gate.open()
-        #expect(try await renewed == Bench.ana)
-        #expect(try await other.accessToken().hasPrefix("a-2-"))
-        #expect(other.stateFeed.current == .signedIn(Bench.ana, .live))
+        try await expect(renewed, equals: Bench.ana)
+        try await expect(other.accessToken().hasPrefix("a-2-"))
+        expect(other.stateFeed.current, equals: .signedIn(Bench.ana, .live))
     }
 
     @Test func `a sign-in of another user in one takes effect in the other with its next renewal`() async throws {
@@ -75,14 +76,14 @@ import Testing
         let kept = StoredSession(refreshToken: "r-9-0", account: bob, savedAt: Date(timeIntervalSince1970: 7))
         try bench.store.save(kept)
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await other.refresh() }
-        #expect(other.stateFeed.current.account == bob)
+        expect(other.stateFeed.current.account, equals: bob)
     }
 
     @Test func `a store that cannot be read ends no session`() async throws {
         let (bench, _, other) = try await both()
         bench.store.failure = CocoaError(.fileReadNoPermission)
         let error = await #expect(throws: PresenceError.self) { try await other.refresh() }
-        #expect(error?.code == .storageFailed && other.stateFeed.current == .signedIn(Bench.ana, .live))
+        expect(error?.code == .storageFailed && other.stateFeed.current == .signedIn(Bench.ana, .live))
         bench.store.failure = nil
         try await other.refresh()
     }

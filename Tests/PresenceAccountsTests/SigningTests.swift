@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -13,14 +14,14 @@ import Testing
         await account.reaches { $0 == .signedOut(.notSignedIn) }
         let made = try await account.signUp(
             email: " ana@example.org ", password: "correct horse", displayName: "Ana", username: nil)
-        #expect(made == .signedIn(Bench.ana))
-        #expect(await account.currentAccount == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
+        expect(made, equals: .signedIn(Bench.ana))
+        await expect(account.currentAccount == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }
         let body = try #require(bench.server.body("POST /v1/accounts"))
-        #expect(body["email"] as? String == "ana@example.org" && body["displayName"] as? String == "Ana")
-        #expect(body["device"] as? [String: String] == ["kind": "phone", "name": "Ana's phone"])
-        #expect(body["username"] == nil)
-        #expect(try await account.currentUser().email == "ana@example.org")
+        expect(body["email"] as? String == "ana@example.org" && body["displayName"] as? String == "Ana")
+        expect(body["device"] as? [String: String], equals: ["kind": "phone", "name": "Ana's phone"])
+        expect(body["username"] == nil)
+        try await expect(account.currentUser().email, equals: "ana@example.org")
     }
 
     @Test func `an e-mail that is taken is reported, and the user is not signed in`() async throws {
@@ -29,9 +30,9 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signUp(email: "taken@example.org", password: "correct horse")
         }
-        #expect(error?.code == .conflict && error?.reason == .emailTaken)
-        #expect(error?.localizedDescription == "This email is already registered.")
-        #expect(await account.currentAccount == nil && bench.store.session == nil)
+        expect(error?.code == .conflict && error?.reason == .emailTaken)
+        expect(error?.localizedDescription, equals: "This email is already registered.")
+        await expect(account.currentAccount == nil && bench.store.session == nil)
     }
 
     @Test func `a provider's token signs in`() async throws {
@@ -40,13 +41,13 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(provider: "apple", idToken: "bad")
         }
-        #expect(error?.reason == .invalidCredentials && bench.store.session == nil)
-        #expect(
-            try await account.signIn(provider: "apple", idToken: "good", nonce: "n", displayName: "Ana") == Bench.ana)
+        expect(error?.reason == .invalidCredentials && bench.store.session == nil)
+        try await expect(
+            account.signIn(provider: "apple", idToken: "good", nonce: "n", displayName: "Ana"), equals: Bench.ana)
         let body = try #require(bench.server.body("POST /v1/sessions"))
-        #expect(body["provider"] as? String == "apple" && body["nonce"] as? String == "n")
-        #expect(body["displayName"] as? String == "Ana" && body["email"] == nil)
-        #expect(body["device"] as? [String: String] == ["kind": "phone", "name": "Ana's phone"])
+        expect(body["provider"] as? String == "apple" && body["nonce"] as? String == "n")
+        expect(body["displayName"] as? String == "Ana" && body["email"] == nil)
+        expect(body["device"] as? [String: String], equals: ["kind": "phone", "name": "Ana's phone"])
     }
 
     @Test func `a sign-up that the server does not tell of signs nobody in, and nobody out`() async throws {
@@ -54,12 +55,12 @@ import Testing
         bench.server.change { $0.hidesExisting = true }
         let account = bench.launch()
         let outcome = try await account.signUp(email: "ana@example.org", password: "correct horse")
-        #expect(outcome == .mailSent && outcome.account == nil)
-        #expect(await account.currentAccount == nil && bench.store.session == nil)
-        #expect(bench.server.count("POST /v1/accounts") == 1)
+        expect(outcome == .mailSent && outcome.account == nil)
+        await expect(account.currentAccount == nil && bench.store.session == nil)
+        expect(bench.server.count("POST /v1/accounts"), equals: 1)
         try await account.signIn(email: "ana@example.org", password: "correct horse")
-        #expect(try await account.signUp(email: "bob@example.org", password: "correct horse") == .mailSent)
-        #expect(await account.currentAccount == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
+        try await expect(account.signUp(email: "bob@example.org", password: "correct horse"), equals: .mailSent)
+        await expect(account.currentAccount == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
     }
 
     @Test func `a sign-up whose answer was lost is the same one when it is repeated`() async throws {
@@ -73,14 +74,14 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signUp(email: "ana@example.org", password: "correct horse")
         }
-        #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
+        expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
         bench.reach()
         try await account.signUp(email: "ana@example.org", password: "correct horse")
         let ids = bench.server.change { state in
             Set(state.requests.filter { $0.line == "POST /v1/accounts" }.map { $0.body["idempotency"] as? String })
         }
-        #expect(ids.count == 1 && !ids.contains(nil) && bench.server.count("POST /v1/accounts") == 3)
-        #expect(bench.server.change { $0.signUps.count } == 1)
+        expect(ids.count == 1 && !ids.contains(nil) && bench.server.count("POST /v1/accounts") == 3)
+        expect(bench.server.change { $0.signUps.count }, equals: 1)
     }
 
     @Test func `a wrong password signs no user in or out`() async throws {
@@ -88,17 +89,17 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "wrong")
         }
-        #expect(error?.reason == .invalidCredentials)
-        #expect(error?.localizedDescription == "Invalid email or password.")
-        #expect(await account.currentAccount == Bench.ana && bench.store.session != nil)
+        expect(error?.reason, equals: .invalidCredentials)
+        expect(error?.localizedDescription, equals: "Invalid email or password.")
+        await expect(account.currentAccount == Bench.ana && bench.store.session != nil)
     }
 
     @Test func `another sign-in takes the place of the former session, which ends on the server`() async throws {
         let (bench, account) = try await Bench.signedIn()
         try await account.signIn(email: "ana@example.org", password: "correct horse")
-        #expect(bench.store.session?.refreshToken == "r-2-0")
+        expect(bench.store.session?.refreshToken, equals: "r-2-0")
         while bench.server.change({ $0.grants[1] }) != nil { await Task.yield() }
-        #expect(try await account.accessToken().hasPrefix("a-2-"))
+        try await expect(account.accessToken().hasPrefix("a-2-"))
     }
 
     @Test func `a former session whose access token has expired, or never came, ends on the server too`() async throws {
@@ -114,14 +115,14 @@ import Testing
         missing.reach()
         try await other.signIn(email: "ana@example.org", password: "correct horse")
         while missing.server.change({ $0.grants[1] }) != nil { await Task.yield() }
-        #expect(missing.store.session?.refreshToken == "r-2-0")
+        expect(missing.store.session?.refreshToken, equals: "r-2-0")
     }
 
     @Test func `a sign-out ends the session here and on the server`() async throws {
         let (bench, account) = try await Bench.signedIn()
         try await account.signOut()
         await account.reaches { $0 == .signedOut(.requested) }
-        #expect(bench.store.session == nil && bench.server.change { $0.grants.isEmpty })
+        expect(bench.store.session == nil && bench.server.change { $0.grants.isEmpty })
         await #expect(throws: PresenceError.account(.notSignedIn)) { try await account.accessToken() }
     }
 
@@ -129,8 +130,8 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
         try await account.signOut()
-        #expect(bench.store.session == nil)
-        #expect(account.stateFeed.current == .signedOut(.requested))
+        expect(bench.store.session, equals: nil)
+        expect(account.stateFeed.current, equals: .signedOut(.requested))
         let next = bench.launch()
         await next.reaches { $0 == .signedOut(.notSignedIn) }
     }
@@ -141,8 +142,8 @@ import Testing
         try await account.signOut()
         for _ in 1...3 { await bench.naps.wake() }
         while await bench.naps.wanted.count < 4 { await Task.yield() }
-        #expect(await bench.naps.wanted == [5, 10, 20, 40].map { .seconds($0) })
-        #expect(bench.server.change { $0.grants.count } == 1 && bench.store.session == nil)
+        await expect(bench.naps.wanted, equals: [5, 10, 20, 40].map { .seconds($0) })
+        expect(bench.server.change { $0.grants.count } == 1 && bench.store.session == nil)
         bench.reach()
         await bench.naps.wake()
         while bench.server.change({ !$0.grants.isEmpty }) { await Task.yield() }
@@ -154,7 +155,7 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
         try await account.signOut()
-        #expect(try bench.store.loadFarewells() == ["r-1-1"])
+        try expect(bench.store.loadFarewells(), equals: ["r-1-1"])
         bench.reach()
         let next = isLaunched ? bench.launch() : nil
         if next == nil {
@@ -162,7 +163,7 @@ import Testing
         }
         while bench.server.change({ $0.grants[1] != nil }) { await Task.yield() }
         while try bench.store.loadFarewells() != [] { await Task.yield() }
-        #expect(bench.server.change { $0.grants.keys.sorted() } == (isLaunched ? [] : [2]))
+        expect(bench.server.change { $0.grants.keys.sorted() }, equals: isLaunched ? [] : [2])
         withExtendedLifetime(next) {}
     }
 
@@ -170,38 +171,38 @@ import Testing
         let (bench, account) = try await Bench.signedIn()
         bench.time.pass(.seconds(4_000))
         try await account.signOut()
-        #expect(bench.server.change { $0.grants.isEmpty } && bench.store.session == nil)
+        expect(bench.server.change { $0.grants.isEmpty } && bench.store.session == nil)
     }
 
     @Test func `a sign-out that cannot be stored throws, and changes nothing`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.store.failure = CocoaError(.fileWriteNoPermission)
         let error = await #expect(throws: PresenceError.self) { try await account.signOut() }
-        #expect(error?.code == .storageFailed)
-        #expect(await account.currentAccount == Bench.ana && bench.server.change { $0.grants.count == 1 })
+        expect(error?.code, equals: .storageFailed)
+        await expect(account.currentAccount == Bench.ana && bench.server.change { $0.grants.count == 1 })
     }
 
     @Test func `all devices are signed out, if the server can be reached`() async throws {
         let (bench, account) = try await Bench.signedIn()
         bench.goOffline()
         let error = await #expect(throws: PresenceError.self) { try await account.signOut(.allDevices) }
-        #expect(error?.code == .notConnected)
-        #expect(await account.currentAccount == Bench.ana)
+        expect(error?.code, equals: .notConnected)
+        await expect(account.currentAccount, equals: Bench.ana)
         bench.reach()
         try await account.signOut(.allDevices)
-        #expect(account.stateFeed.current == .signedOut(.requested) && bench.server.change { $0.grants.isEmpty })
+        expect(account.stateFeed.current == .signedOut(.requested) && bench.server.change { $0.grants.isEmpty })
     }
 
     @Test func `another device is signed out by its id`() async throws {
         let (bench, account) = try await Bench.signedIn()
         let sessions = try await account.sessions()
-        #expect(sessions.map(\.id) == ["s-1", "s-9"] && sessions.map(\.isCurrent) == [true, false])
-        #expect(sessions[0].name == "Ana's" && sessions[0].lastUsedAt == Date(timeIntervalSince1970: 2))
+        expect(sessions.map(\.id) == ["s-1", "s-9"] && sessions.map(\.isCurrent) == [true, false])
+        expect(sessions[0].name == "Ana's" && sessions[0].lastUsedAt == Date(timeIntervalSince1970: 2))
         try await account.signOut(.session("s-9"))
-        #expect(bench.server.lines.last == "DELETE /v1/sessions/s-9")
-        #expect(await account.currentAccount == Bench.ana)
+        expect(bench.server.lines.last, equals: "DELETE /v1/sessions/s-9")
+        await expect(account.currentAccount, equals: Bench.ana)
         let error = await #expect(throws: PresenceError.self) { try await account.signOut(.session("a/b")) }
-        #expect(error?.code == .notFound && bench.server.lines.last == "DELETE /v1/sessions/a%2Fb")
+        expect(error?.code == .notFound && bench.server.lines.last == "DELETE /v1/sessions/a%2Fb")
     }
 
     @Test func `a sign-in that a sign-out overtook has no effect`() async throws {
@@ -221,7 +222,7 @@ import Testing
             Issue.record("signed in")
             return
         }
-        #expect(error is CancellationError && bench.store.session == nil)
+        expect(error is CancellationError && bench.store.session == nil)
         while bench.server.change({ $0.grants[2] }) != nil { await Task.yield() }
     }
 
@@ -238,10 +239,10 @@ import Testing
         await gate.arrival()
         bench.server.change { $0.grants[1] = nil }
         await #expect(throws: PresenceError.self) { try await account.accessToken() }
-        #expect(account.stateFeed.current == .signedOut(.refused(.tokenExpired)))
+        expect(account.stateFeed.current, equals: .signedOut(.refused(.tokenExpired)))
         await gate.open()
-        #expect(try await signIn == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
-        #expect(account.stateFeed.current == .signedIn(Bench.ana, .live))
+        try await expect(signIn == Bench.ana && bench.store.session?.refreshToken == "r-2-0")
+        expect(account.stateFeed.current, equals: .signedIn(Bench.ana, .live))
     }
 
     @Test func `a session that cannot be stored is not used`() async throws {
@@ -252,9 +253,9 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
-        #expect(error?.code == .storageFailed)
-        #expect(error?.localizedDescription == "The sign-in could not be kept on this device.")
-        #expect(account.stateFeed.current == .signedOut(.notSignedIn))
+        expect(error?.code, equals: .storageFailed)
+        expect(error?.localizedDescription, equals: "The sign-in could not be kept on this device.")
+        expect(account.stateFeed.current, equals: .signedOut(.notSignedIn))
         while bench.server.change({ $0.grants[2] }) != nil { await Task.yield() }
     }
 
@@ -272,7 +273,7 @@ import Testing
         await #expect(throws: PresenceError.self) { try await account.accessToken() }
         await #expect(throws: PresenceError.self) { try await account.signIn(email: "a@b.de", password: "hunter22") }
         let text = lines.all.joined() + "\(Bench.kept)" + String(reflecting: Bench.kept)
-        #expect(!lines.all.isEmpty && !text.contains("r-1-0") && !text.contains("hunter22"))
+        expect(!lines.all.isEmpty && !text.contains("r-1-0") && !text.contains("hunter22"))
     }
 
     /// @unchecked: `lines` is only touched with the lock.

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceTesting
@@ -22,12 +23,12 @@ import Testing
         let server = try ScriptedServer { [model] in .answer(model.handle($0)) }
         let account = account(at: server.url)
         try await account.signUp(email: "ana@example.org", password: "correct horse")
-        #expect(try await account.update(ProfileChanges(displayName: "Ana")).displayName == "Ana")
+        try await expect(account.update(ProfileChanges(displayName: "Ana")).displayName, equals: "Ana")
         try await account.claimUsername("Ana.B")
-        #expect(try await account.availability(ofUsername: "bob") == .taken)
+        try await expect(account.availability(ofUsername: "bob"), equals: .taken)
         try await account.deleteAccount(password: "correct horse")
-        #expect(account.stateFeed.current == .signedOut(.accountDeleted))
-        #expect(model.lines.last == "DELETE /v1/me" && model.body("DELETE /v1/me")?["password"] != nil)
+        expect(account.stateFeed.current, equals: .signedOut(.accountDeleted))
+        expect(model.lines.last == "DELETE /v1/me" && model.body("DELETE /v1/me")?["password"] != nil)
     }
 
     @Test func `a renewal whose response is lost is repeated, and no user is signed out`() async throws {
@@ -38,7 +39,7 @@ import Testing
         }
         let account = account(at: server.url, kept: Bench.kept)
         await account.reaches { $0 == .signedIn(Bench.ana, .live) }
-        #expect(model.count("POST /v1/sessions/refresh") == 2)
+        expect(model.count("POST /v1/sessions/refresh"), equals: 2)
     }
 
     @Test func `a request that is not repeated has an unknown outcome`() async throws {
@@ -50,9 +51,9 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
-        #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
-        #expect(error?.localizedDescription == "Network error. Please check your connection.")
-        #expect(model.count("POST /v1/sessions") == 1)
+        expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
+        expect(error?.localizedDescription, equals: "Network error. Please check your connection.")
+        expect(model.count("POST /v1/sessions"), equals: 1)
     }
 
     @Test(arguments: [
@@ -66,8 +67,8 @@ import Testing
         let server = try ScriptedServer { _ in .raw(text) }
         let account = account(at: server.url, kept: Bench.kept)
         let error = await #expect(throws: PresenceError.self) { try await account.refresh() }
-        #expect(error?.localizedDescription == "Network error. Please check your connection.")
-        #expect(account.stateFeed.current == .signedIn(Bench.ana, .stale(since: Bench.kept.savedAt)))
+        expect(error?.localizedDescription, equals: "Network error. Please check your connection.")
+        expect(account.stateFeed.current, equals: .signedIn(Bench.ana, .stale(since: Bench.kept.savedAt)))
     }
 
     @Test func `a missing response times out`() async throws {
@@ -76,7 +77,7 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
-        #expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
+        expect(error?.code == .connectionLost && error?.outcomeUnknown == true)
     }
 
     @Test func `a request that timed out is not repeated, which would take as long again`() async throws {
@@ -87,15 +88,15 @@ import Testing
         }
         let account = account(at: server.url, kept: Bench.kept, timeout: .seconds(2))
         let error = await #expect(throws: PresenceError.self) { try await account.refresh() }
-        #expect(error?.code == .connectionLost)
-        #expect(requests.count == 1)
+        expect(error?.code, equals: .connectionLost)
+        expect(requests.count, equals: 1)
     }
 
     @Test func `a server that cannot be reached did not get the request`() async throws {
         let account = account(at: URL(string: "http://127.0.0.1:\(try FreePort.find())")!, kept: Bench.kept)
         let error = await #expect(throws: PresenceError.self) { try await account.refresh() }
-        #expect(error?.code == .notConnected && error?.outcomeUnknown == false)
-        #expect(account.stateFeed.current.account == Bench.ana)
+        expect(error?.code == .notConnected && error?.outcomeUnknown == false)
+        expect(account.stateFeed.current.account, equals: Bench.ana)
     }
 
     @Test func `a busy server names the delay before a retry`() async throws {
@@ -104,7 +105,7 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await account.signIn(email: "ana@example.org", password: "correct horse")
         }
-        #expect(error?.code == .unavailable && error?.retryAfter == .milliseconds(1_500))
+        expect(error?.code == .unavailable && error?.retryAfter == .milliseconds(1_500))
     }
 
     @Test func `a connection that the server closed meanwhile is replaced`() async throws {
@@ -114,7 +115,7 @@ import Testing
             return .raw("HTTP/1.1 200 OK\r\nContent-Length: \(body.utf8.count)\r\n\r\n\(body)")
         }
         let account = account(at: server.url, kept: Bench.kept)
-        for _ in 0..<20 { #expect(try await account.currentUser().id == "u-1") }
+        for _ in 0..<20 { try await expect(account.currentUser().id, equals: "u-1") }
     }
 
     @Test func `a redirect is not followed, so that no other server gets the token`() async throws {
@@ -129,7 +130,7 @@ import Testing
         }
         let account = account(at: server.url, kept: Bench.kept)
         let error = await #expect(throws: PresenceError.self) { try await account.currentUser() }
-        #expect(error?.code == .notAnAnswer && other.count == 0)
+        expect(error?.code == .notAnAnswer && other.count == 0)
     }
 
     @Test func `an endless response is aborted`() async throws {
@@ -148,8 +149,8 @@ import Testing
         for try await step in account.uploadPhoto(picture) {
             if case .progress(let part) = step { parts.append(part) }
         }
-        #expect(parts == parts.sorted() && parts.last == 1 && parts.count > 2)
-        #expect(model.lines.last == "PUT /v1/me/photo")
+        expect(parts == parts.sorted() && parts.last == 1 && parts.count > 2)
+        expect(model.lines.last, equals: "PUT /v1/me/photo")
     }
 
     @Test func `an upload that is cancelled ends, and the next one works`() async throws {
@@ -185,7 +186,7 @@ import Testing
             for _ in 0..<100 { group.addTask { _ = try await account.currentUser() } }
             try await group.waitForAll()
         }
-        #expect(model.count("POST /v1/sessions/refresh") == 1 && model.count("GET /v1/me") == 100)
+        expect(model.count("POST /v1/sessions/refresh") == 1 && model.count("GET /v1/me") == 100)
     }
 
     /// @unchecked: `number` is only touched with the lock.

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -20,15 +21,15 @@ import Testing
     }
 
     @Test func `the stored session is readable only by its owner`() throws {
-        #expect(try store.load() == nil)
+        try expect(store.load(), equals: nil)
         try store.save(Bench.kept)
-        #expect(try store.load() == Bench.kept)
-        #expect(try mode(path) == 0o600)
-        #expect(try mode(directory.file("state")) == 0o700)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("state")) == ["session"])
+        try expect(store.load(), equals: Bench.kept)
+        try expect(mode(path), equals: 0o600)
+        try expect(mode(directory.file("state")), equals: 0o700)
+        try expect(FileManager.default.contentsOfDirectory(atPath: directory.file("state")), equals: ["session"])
         try store.clear()
         try store.clear()
-        #expect(try store.load() == nil)
+        try expect(store.load(), equals: nil)
     }
 
     @Test func `a file is replaced, not overwritten`() throws {
@@ -38,14 +39,14 @@ import Testing
         var newer = Bench.kept
         newer.refreshToken = "newer"
         // A file that a killed process left, readable by all.
-        #expect(
+        expect(
             FileManager.default.createFile(
                 atPath: path + ".new", contents: Data(), attributes: [.posixPermissions: 0o666]))
         try store.save(newer)
-        #expect(try store.load()?.refreshToken == "newer")
-        #expect(try mode(path) == 0o600)
+        try expect(store.load()?.refreshToken, equals: "newer")
+        try expect(mode(path), equals: 0o600)
         let former = String(decoding: try #require(try reader.readToEnd()), as: UTF8.self)
-        #expect(former.contains("r-1-0") && !former.contains("newer"))
+        expect(former.contains("r-1-0") && !former.contains("newer"))
     }
 
     @Test(arguments: ["damaged", "later", "empty", "array", "another"])
@@ -67,32 +68,32 @@ import Testing
             url: URL(string: "https://presence.example.org")!, store: store, transport: bench.transport)
         await account.reaches { $0 == .signedOut(.notSignedIn) }
         let aside = path + (kind == "later" ? ".later" : ".damaged")
-        #expect(FileManager.default.contents(atPath: aside) == damaged)
-        #expect(!FileManager.default.fileExists(atPath: path))
+        expect(FileManager.default.contents(atPath: aside), equals: damaged)
+        expect(!FileManager.default.fileExists(atPath: path))
         try await account.signIn(email: "ana@example.org", password: "correct horse")
-        #expect(try store.load()?.refreshToken == "r-2-0")
+        try expect(store.load()?.refreshToken, equals: "r-2-0")
         try await account.signOut()
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("state")) == [])
+        try expect(FileManager.default.contentsOfDirectory(atPath: directory.file("state")), equals: [])
     }
 
     @Test func `an unreadable file is an error`() throws {
         try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
         #expect(throws: (any Error).self) { try store.load() }
         let error = #expect(throws: PresenceError.self) { try store.save(Bench.kept) }
-        #expect(error?.code == .storageFailed)
-        #expect(!FileManager.default.fileExists(atPath: path + ".new"))
+        expect(error?.code, equals: .storageFailed)
+        expect(!FileManager.default.fileExists(atPath: path + ".new"))
     }
 
     @Test func `farewells are stored readable only by their owner, until there are none`() throws {
-        #expect(try store.loadFarewells() == [])
+        try expect(store.loadFarewells(), equals: [])
         try store.saveFarewells(["a", "b"])
-        #expect(try store.loadFarewells() == ["a", "b"])
-        #expect(try mode(path + ".farewells") == 0o600)
+        try expect(store.loadFarewells(), equals: ["a", "b"])
+        try expect(mode(path + ".farewells"), equals: 0o600)
         try store.saveFarewells([])
         try store.saveFarewells([])
-        #expect(try store.loadFarewells() == [])
+        try expect(store.loadFarewells(), equals: [])
         try store.clear()
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.file("state")) == [])
+        try expect(FileManager.default.contentsOfDirectory(atPath: directory.file("state")), equals: [])
     }
 
     @Test(arguments: 1...4) func `kill -9 at any moment leaves the newest session or the one before it`(
@@ -110,11 +111,11 @@ import Testing
                 told = try #require(Int(text))
                 if told - kept == count { process.signal(SIGKILL) }
             }
-            #expect(await process.status() == 128 + SIGKILL)
+            await expect(process.status(), equals: 128 + SIGKILL)
             let found = try #require(try store.load())
             let number = try #require(Int(found.refreshToken))
-            #expect(number == told || number == told + 1, "what was told is kept")
-            #expect(found.account.id == "u-\(number)" && found.account.email?.count == number * 37 % 900 + 12)
+            expect(number == told || number == told + 1, "what was told is kept")
+            expect(found.account.id == "u-\(number)" && found.account.email?.count == number * 37 % 900 + 12)
             kept = number
         }
     }

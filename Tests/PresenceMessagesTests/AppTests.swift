@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -29,16 +30,16 @@ import Testing
         let app = PresenceApp(
             url: URL(string: "https://example.org")!, storage: .memory(), sessions: .memory(),
             accountConfiguration: account, clientConfiguration: client, messagesConfiguration: messages)
-        #expect(app.account.configuration == account && app.messages.configuration == messages)
-        #expect(await app.client.runner.inspect { $0.link.tokenTimeout } == .seconds(2))
+        expect(app.account.configuration == account && app.messages.configuration == messages)
+        await expect(app.client.runner.inspect { $0.link.tokenTimeout }, equals: .seconds(2))
     }
 
     @Test func `a sign-in connects, without any other call`() async throws {
         let app = app()
-        #expect(await app.client.connectionState == .idle)
+        await expect(app.client.connectionState, equals: .idle)
         try await signIn("ana", app)
         await states(app) { $0 == .live }
-        #expect(await app.client.me.user == "ana")
+        await expect(app.client.me.user, equals: "ana")
     }
 
     @Test func `a launch with a stored session connects`() async throws {
@@ -46,7 +47,7 @@ import Testing
             StoredSession(refreshToken: "ana", account: Account(id: "ana", email: "ana@x.org"), savedAt: Date()))
         let app = app()
         await states(app) { $0 == .live }
-        #expect(await app.client.me.user == "ana")
+        await expect(app.client.me.user, equals: "ana")
     }
 
     @Test func `a sign-out disconnects and forgets, and the next sign-in connects`() async throws {
@@ -60,19 +61,19 @@ import Testing
         server.isThere(false)
         try await app.messages.send("never sent", in: "c1")
         try await app.account.signOut()
-        #expect(await app.client.connectionState == .closed(nil))
-        #expect(await app.client.me.user == nil)
+        await expect(app.client.connectionState, equals: .closed(nil))
+        await expect(app.client.me.user, equals: nil)
         await list.reaches { $0.isEmpty }
         await inbox.reaches { $0.user == nil }
         _ = try await app.messages.waiting.until { $0 == 0 }
-        #expect(try await app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
+        try await expect(app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
         let error = await #expect(throws: PresenceError.self) { try await app.messages.send("by whom?", in: "c1") }
-        #expect(error?.code == .signedOut)
+        expect(error?.code, equals: .signedOut)
         server.isThere(true)
         try await signIn("ana", app)
         await states(app) { $0 == .live }
         await list.reaches { $0.map(\.id) == ["c1"] }
-        #expect(server.texts(in: "c1").isEmpty)
+        expect(server.texts(in: "c1").isEmpty)
     }
 
     @Test func `another user's sign-in switches, and loops continue as that user`() async throws {
@@ -89,8 +90,8 @@ import Testing
         app.client.networkChanged(isAvailable: true)
         await list.reaches { $0.isEmpty }
         await me.reaches { $0.user == "eve" }
-        #expect(await app.client.me.user == "eve")
-        #expect(server.texts(in: "c1").isEmpty)
+        await expect(app.client.me.user, equals: "eve")
+        expect(server.texts(in: "c1").isEmpty)
     }
 
     @Test func `a closed app has given its storage back, with all that was promised`() async throws {
@@ -103,14 +104,14 @@ import Testing
         try await first.messages.send("later", in: "c1")
         await first.close()
         let second = app(try .directory(url))
-        #expect(await first.client.connectionState == .closed(.clientClosed))
+        await expect(first.client.connectionState, equals: .closed(.clientClosed))
         await #expect(throws: PresenceError.self) { try await first.messages.send("too late", in: "c1") }
         first.client.connect()
         server.isThere(true)
         await states(second) { $0 == .live }
         _ = try await second.messages.waiting.until { $0 == 0 }
-        #expect(server.texts(in: "c1") == ["later"])
-        #expect(await first.client.connectionState == .closed(.clientClosed))
+        expect(server.texts(in: "c1"), equals: ["later"])
+        await expect(first.client.connectionState, equals: .closed(.clientClosed))
     }
 
     @Test func `a closed app's loops end, and a sign-in does not open it`() async throws {
@@ -123,8 +124,8 @@ import Testing
         // It ends.
         await loop.reaches { _ in false }
         let error = await #expect(throws: PresenceError.self) { try await signIn("bob", app) }
-        #expect(error?.code == .notConnected)
-        #expect(await app.client.connectionState == .closed(.clientClosed))
+        expect(error?.code, equals: .notConnected)
+        await expect(app.client.connectionState, equals: .closed(.clientClosed))
         await #expect(throws: PresenceError.clientClosed) { try await app.client.person("bob") }
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -42,14 +43,14 @@ import Testing
         try await signIn(next, app)
         // There is no connection yet.
         let isSame = next == "ana"
-        #expect(await app.client.me.user == (isSame ? "ana" : nil))
-        #expect(try await app.client.keptWrites(ofKinds: ["message"]).writes.count == (isSame ? 1 : 0))
-        #expect(await app.messages.outbox.count == (isSame ? 1 : 0))
+        await expect(app.client.me.user, equals: isSame ? "ana" : nil)
+        try await expect(app.client.keptWrites(ofKinds: ["message"]).writes.count, equals: isSame ? 1 : 0)
+        await expect(app.messages.outbox.count, equals: isSame ? 1 : 0)
         server.isThere(true)
         app.client.networkChanged(isAvailable: true)
         await states(app) { $0 == .live }
         _ = try await app.messages.waiting.until { $0 == 0 }
-        #expect(server.texts(in: "c1") == (isSame ? ["ana's"] : []))
+        expect(server.texts(in: "c1"), equals: isSame ? ["ana's"] : [])
     }
 
     @Test func `a launch as another user than the one of the storage shows and keeps nothing of that`() async throws {
@@ -60,9 +61,9 @@ import Testing
             StoredSession(refreshToken: "eve", account: Account(id: "eve", email: "eve@x.org"), savedAt: Date()))
         let app = app(try .directory(url))
         _ = try await app.account.states.until { $0.account != nil }
-        #expect(await app.client.me.user != "ana")
+        await expect(app.client.me.user != "ana")
         _ = try await app.messages.waiting.until { $0 == 0 }
-        #expect(try await app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
+        try await expect(app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
     }
 
     @Test func `a sign-out with nobody signed in deletes what a refused user left`() async throws {
@@ -72,9 +73,9 @@ import Testing
         let app = app(try .directory(url))
         _ = try await app.messages.waiting.until { $0 == 1 }
         try await app.account.signOut()
-        #expect(await app.client.me.user == nil)
-        #expect(try await app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
-        #expect(await app.messages.outbox.count == 0)
+        await expect(app.client.me.user, equals: nil)
+        try await expect(app.client.keptWrites(ofKinds: ["message"]).writes.isEmpty)
+        await expect(app.messages.outbox.count, equals: 0)
     }
 
     @Test func `a request that reaches the client after a change of users is not sent as the next user`() async throws {
@@ -105,7 +106,7 @@ import Testing
         for await me in app.client.meUpdates where me.user == "eve" { break }
         try await app.messages.send("eve's", in: "c1")
         _ = try await app.messages.waiting.until { $0 == 0 }
-        #expect(server.texts(in: "c1") == ["eve's"])
+        expect(server.texts(in: "c1"), equals: ["eve's"])
     }
 
     @Test(arguments: ["sign-out", "another user", "deletion"])
@@ -121,8 +122,8 @@ import Testing
         case "deletion": try await app.account.deleteAccount(password: "correct horse")
         default: try await signIn("eve", app)
         }
-        #expect(await writes.load().writes.isEmpty)
-        #expect(await app.messages.outbox.count == 0)
+        await expect(writes.load().writes.isEmpty)
+        await expect(app.messages.outbox.count, equals: 0)
     }
 }
 

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import Testing
 
@@ -45,15 +46,15 @@ import Testing
 
     @Test func `a device is registered and removed with the connection's token`() async throws {
         let scene = await Self.connected()
-        #expect(try await scene.messages.registerDevice(.apns(Data([0xDE, 0xAD, 0x01]))))
+        try await expect(scene.messages.registerDevice(.apns(Data([0xDE, 0xAD, 0x01]))))
         let request = try #require(scene.transport.requests.first)
-        #expect(request.url.absoluteString == "http://example.org/v1/me/devices/current" && request.method == "PUT")
+        expect(request.url.absoluteString == "http://example.org/v1/me/devices/current" && request.method == "PUT")
         let body = try JSONDecoder().decode([String: String].self, from: request.body ?? Data())
-        #expect(body == ["pushToken": "dead01", "platform": "apns"])
-        #expect(request.headers["Authorization"] == "Bearer t" && request.headers["Content-Type"] == "application/json")
-        #expect(try await scene.messages.registerDevice(.fcm("b:1")))
-        #expect(try await scene.messages.removeDevice())
-        #expect(Self.sent(scene) == ["PUT dead01 t", "PUT b:1 t", "DELETE t"])
+        expect(body, equals: ["pushToken": "dead01", "platform": "apns"])
+        expect(request.headers["Authorization"] == "Bearer t" && request.headers["Content-Type"] == "application/json")
+        try await expect(scene.messages.registerDevice(.fcm("b:1")))
+        try await expect(scene.messages.removeDevice())
+        expect(Self.sent(scene), equals: ["PUT dead01 t", "PUT b:1 t", "DELETE t"])
     }
 
     @Test(arguments: ["", "a b", "ü", "a\n", String(repeating: "x", count: 1_025)])
@@ -62,30 +63,30 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await scene.messages.registerDevice(.fcm(token))
         }
-        #expect(error?.code == .validationFailed && error?.field == "pushToken")
-        #expect(scene.transport.requests.isEmpty)
-        #expect(try await scene.messages.registerDevice(.fcm(String(repeating: "x", count: 1_024))))
+        expect(error?.code == .validationFailed && error?.field == "pushToken")
+        expect(scene.transport.requests.isEmpty)
+        try await expect(scene.messages.registerDevice(.fcm(String(repeating: "x", count: 1_024))))
     }
 
     @Test func `before the user is known it waits for the first connection, and the newest token wins`() async throws {
         let scene = Scene(token: { throw PresenceError(.unauthorized, "nobody is signed in") })
         scene.transport.respond(Self.done)
-        #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
-        #expect(try await scene.messages.registerDevice(.fcm("b")) == false)
-        #expect(scene.transport.requests.isEmpty)
+        try await expect(scene.messages.registerDevice(.fcm("a")), equals: false)
+        try await expect(scene.messages.registerDevice(.fcm("b")), equals: false)
+        expect(scene.transport.requests.isEmpty)
         await scene.client.switchUser { "t" }
         await scene.connected()
-        #expect(await Self.hasSent(scene, 1) == ["PUT b t"])
+        await expect(Self.hasSent(scene, 1), equals: ["PUT b t"])
     }
 
     @Test func `a failed registration is retried after a growing delay, and on the next connection`() async throws {
         let scene = await Self.connected()
         scene.transport.respond(Self.gone)
-        #expect(try await scene.messages.registerDevice(.fcm("a")) == false)
+        try await expect(scene.messages.registerDevice(.fcm("a")), equals: false)
         for (count, pause) in [(2, 2), (3, 4), (4, 8)] {
             await scene.clock.sleepers()
             scene.clock.advance(by: .seconds(pause) - .milliseconds(1))
-            #expect(scene.transport.requests.count == count - 1)
+            expect(scene.transport.requests.count, equals: count - 1)
             scene.clock.advance(by: .milliseconds(1))
             _ = await Self.hasSent(scene, count)
         }
@@ -96,37 +97,37 @@ import Testing
         // After the delay that the server named.
         await scene.clock.sleepers()
         scene.clock.advance(by: .seconds(300))
-        #expect(scene.transport.requests.count == 5)
+        expect(scene.transport.requests.count, equals: 5)
 
         scene.transport.respond(Self.done)
         scene.server.cutAll()
-        #expect(await Self.hasSent(scene, 6).last == "PUT a t")
+        await expect(Self.hasSent(scene, 6).last, equals: "PUT a t")
         // The former pause no longer has an effect.
         scene.clock.advance(by: .seconds(200))
-        #expect(try await scene.messages.removeDevice())
-        #expect(scene.transport.requests.count == 7)
+        try await expect(scene.messages.removeDevice())
+        expect(scene.transport.requests.count, equals: 7)
     }
 
     @Test func `a rejection by the server is reported once`() async throws {
         let scene = await Self.connected()
         scene.transport.respond { _ in .error(422, "validation_failed", message: "no") }
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.registerDevice(.fcm("a")) }
-        #expect(error?.code == .validationFailed)
+        expect(error?.code, equals: .validationFailed)
         scene.transport.respond(Self.done)
         await reconnected(scene)
-        #expect(try await scene.messages.registerDevice(.fcm("b")))
-        #expect(Self.sent(scene) == ["PUT a t", "PUT b t"])
+        try await expect(scene.messages.registerDevice(.fcm("b")))
+        expect(Self.sent(scene), equals: ["PUT a t", "PUT b t"])
     }
 
     @Test func `it is told again when the token is another one, and not with each connection`() async throws {
         let scene = await Self.connected(Scene(token: Self.counted()))
-        #expect(try await scene.messages.registerDevice(.fcm("a")))
+        try await expect(scene.messages.registerDevice(.fcm("a")))
         await reconnected(scene)
         await scene.messages.hasToldDevice()
-        #expect(Self.sent(scene) == ["PUT a t1"])
+        expect(Self.sent(scene), equals: ["PUT a t1"])
         scene.server.refuse("connect", ["code": "unauthorized"])
         scene.server.cutAll()
-        #expect(await Self.hasSent(scene, 2) == ["PUT a t1", "PUT a t2"])
+        await expect(Self.hasSent(scene, 2), equals: ["PUT a t1", "PUT a t2"])
     }
 
     @Test func `a rejected token is replaced once`() async throws {
@@ -134,42 +135,42 @@ import Testing
         scene.transport.respond { request in
             request.headers["Authorization"] == "Bearer t1" ? .error(401, "unauthorized") : HTTPResponse(status: 204)
         }
-        #expect(try await scene.messages.registerDevice(.fcm("a")))
+        try await expect(scene.messages.registerDevice(.fcm("a")))
         await reconnected(scene)
-        #expect(Self.sent(scene) == ["PUT a t1", "PUT a t2"])
+        expect(Self.sent(scene), equals: ["PUT a t1", "PUT a t2"])
         // With the token of the session that registered it.
         await scene.client.signOut()
-        #expect(await Self.hasSent(scene, 3).last == "DELETE t2")
+        await expect(Self.hasSent(scene, 3).last, equals: "DELETE t2")
         let fixed = await Self.connected()
         fixed.transport.respond { _ in .error(401, "unauthorized") }
-        #expect(try await fixed.messages.registerDevice(.fcm("a")) == false, "another session may come")
+        try await expect(fixed.messages.registerDevice(.fcm("a")), equals: false, "another session may come")
     }
 
     @Test func `a change of user moves the device from the former one to the next`() async throws {
         let scene = await Self.connected(Scene(token: { "ana" }))
-        #expect(try await scene.messages.registerDevice(.fcm("a")))
+        try await expect(scene.messages.registerDevice(.fcm("a")))
         await scene.client.switchUser { "bob" }
         await scene.connected()
-        #expect(await Self.hasSent(scene, 3) == ["PUT a ana", "DELETE ana", "PUT a bob"])
+        await expect(Self.hasSent(scene, 3), equals: ["PUT a ana", "DELETE ana", "PUT a bob"])
     }
 
     @Test func `a removal is sent once, for the user who made it`() async throws {
         let scene = await Self.connected(Scene(token: Self.counted()))
-        #expect(try await scene.messages.registerDevice(.fcm("a")))
-        #expect(try await scene.messages.removeDevice())
+        try await expect(scene.messages.registerDevice(.fcm("a")))
+        try await expect(scene.messages.removeDevice())
         scene.server.refuse("connect", ["code": "unauthorized"])
         await reconnected(scene)
-        #expect(Self.sent(scene) == ["PUT a t1", "DELETE t1"], "another device may be registered by now")
+        expect(Self.sent(scene), equals: ["PUT a t1", "DELETE t1"], "another device may be registered by now")
         scene.transport.respond(Self.gone)
-        #expect(try await scene.messages.removeDevice() == false)
+        try await expect(scene.messages.removeDevice(), equals: false)
         scene.transport.respond(Self.done)
         let former = await scene.messages.generation
         await scene.client.switchUser { "bob" }
         await scene.connected()
         // The sign-out and the connection.
         while await scene.messages.generation < former + 2 { await Task.yield() }
-        #expect(try await scene.messages.registerDevice(.fcm("b")))
-        #expect(Self.sent(scene).suffix(2) == ["DELETE t2", "PUT b bob"])
+        try await expect(scene.messages.registerDevice(.fcm("b")))
+        expect(Self.sent(scene).suffix(2), equals: ["DELETE t2", "PUT b bob"])
     }
 
     @Test func `a user who signs out during the registration gets no pushes here`() async throws {
@@ -188,8 +189,8 @@ import Testing
         await scene.client.signOut()
         await scene.messages.hasNoUser()
         open.yield()
-        #expect(try await isTold == false)
-        #expect(await Self.hasSent(scene, 2) == ["PUT a t", "DELETE t"])
+        try await expect(isTold, equals: false)
+        await expect(Self.hasSent(scene, 2), equals: ["PUT a t", "DELETE t"])
     }
 
     /// Breaks the connection, and waits for the next one and its effects.

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -37,11 +38,11 @@ import Testing
     @Test func `a write before the user is known connects, which determines the user`() async throws {
         let scene = Scene(user: "ana")
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.send("a", in: "c1") }
-        #expect(error?.code == .notConnected)
+        expect(error?.code, equals: .notConnected)
         for await state in scene.client.connectionStates where state.isConnected { break }
         try await scene.messages.send("b", in: "c1")
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["b"])
+        expect(scene.server.texts(in: "c1"), equals: ["b"])
     }
 
     @Test func `loops that begin after a sign-out do not connect, so a change is not kept for the next user`()
@@ -62,8 +63,8 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await scene.client.updateProfile(displayName: "Ana")
         }
-        #expect(error?.code == .signedOut)
-        #expect(await scene.client.connectionState == .closed(nil))
+        expect(error?.code, equals: .signedOut)
+        await expect(scene.client.connectionState, equals: .closed(nil))
         for loop in loops { loop.cancel() }
     }
 
@@ -72,7 +73,7 @@ import Testing
         await scene.connected()
         await scene.client.disconnect()
         try await scene.messages.send("a", in: "c1")
-        #expect(await scene.client.connectionState == .closed(nil))
+        await expect(scene.client.connectionState, equals: .closed(nil))
         await scene.connected()
         _ = try await scene.messages.waiting.until { $0 == 0 }
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -17,12 +18,12 @@ import Testing
         for number in 1...120 { server.write("\(number)") }
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         let newest = await loop.reaches { $0.count == 50 }
-        #expect(newest.map(texts) == (71...120).map { "\($0)" })
-        #expect(try await scene.messages.loadEarlier(in: "c1"))
-        #expect(await loop.reaches { $0.count == 100 }.map(texts) == (21...120).map { "\($0)" })
-        #expect(try await scene.messages.loadEarlier(in: "c1") == false)
-        #expect(await loop.reaches { $0.count == 120 }.map(texts) == (1...120).map { "\($0)" })
-        #expect(try await scene.messages.loadEarlier(in: "c1") == false)
+        expect(newest.map(texts), equals: (71...120).map { "\($0)" })
+        try await expect(scene.messages.loadEarlier(in: "c1"))
+        await expect(loop.reaches { $0.count == 100 }.map(texts), equals: (21...120).map { "\($0)" })
+        try await expect(scene.messages.loadEarlier(in: "c1"), equals: false)
+        await expect(loop.reaches { $0.count == 120 }.map(texts), equals: (1...120).map { "\($0)" })
+        try await expect(scene.messages.loadEarlier(in: "c1"), equals: false)
     }
 
     @Test func `what others write and edit is shown as it comes`() async throws {
@@ -32,7 +33,7 @@ import Testing
         await loop.reaches { texts($0) == ["one", "two"] }
         server.edit(1, to: "ONE")
         let edited = await loop.reaches { texts($0) == ["ONE", "two"] }
-        #expect(edited?.map(\.sequence) == [1, 2])
+        expect(edited?.map(\.sequence), equals: [1, 2])
     }
 
     @Test func `each list has the changes since the loop's previous one`() async throws {
@@ -44,10 +45,10 @@ import Testing
             ids += list.changes.added
             return list.count == 2
         }
-        #expect(ids == first?.map(\.id))
+        expect(ids, equals: first?.map(\.id))
         server.edit(1, to: "ONE")
         let edited = await loop.reaches { texts($0) == ["ONE", "two"] }
-        #expect(edited?.changes == ListChanges(changed: [ids[0]]))
+        expect(edited?.changes, equals: ListChanges(changed: [ids[0]]))
 
         // A message of this user appears once: it changes while it is being sent.
         server.isThere(false)
@@ -57,7 +58,7 @@ import Testing
             all.added += list.changes.added
             return list.count == 3
         }
-        #expect(all.added == [own.id] && waiting?[own.id]?.status == .sending)
+        expect(all.added == [own.id] && waiting?[own.id]?.status == .sending)
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         var removed: [String] = []
@@ -65,7 +66,7 @@ import Testing
             removed += list.changes.added + list.changes.removed
             return list[own.id]?.status == .sent
         }
-        #expect(removed.isEmpty && sent?.changes.changed.contains(own.id) == true)
+        expect(removed.isEmpty && sent?.changes.changed.contains(own.id) == true)
     }
 
     @Test func `entries removed from a list are named`() {
@@ -75,8 +76,8 @@ import Testing
         let former = [message("a"), message("b"), message("c")]
         let newer = [former[1], message("c", "new"), message("d")]
         let changes = ListChanges(from: former, to: newer, by: \.id)
-        #expect(changes == ListChanges(added: ["d"], changed: ["c"], removed: ["a"]) && !changes.isEmpty)
-        #expect(ListChanges(from: newer, to: newer, by: \.id).isEmpty)
+        expect(changes == ListChanges(added: ["d"], changed: ["c"], removed: ["a"]) && !changes.isEmpty)
+        expect(ListChanges(from: newer, to: newer, by: \.id).isEmpty)
     }
 
     @Test func `after a lost connection nothing is missing or duplicated, even in parts`() async throws {
@@ -91,11 +92,11 @@ import Testing
             server.isThere(true)
             scene.client.networkChanged(isAvailable: true)
             let list = await loop.reaches { $0.count == 10 + 20 * round && $0[2].text == "edited \(round)" }
-            #expect(list?.map(\.sequence) == (1...Int64(10 + 20 * round)).map { $0 })
+            expect(list?.map(\.sequence), equals: (1...Int64(10 + 20 * round)).map { $0 })
         }
         let cursors = server.requests("subscribe").compactMap { $0["conversations"] as? [InMemoryServer.Object] }
             .flatMap { $0 }.filter { $0["id"] as? String == "c1" && $0["after"] != nil }
-        #expect(cursors.count >= 4 && cursors.allSatisfy { $0["messagesVersion"] != nil })
+        expect(cursors.count >= 4 && cursors.allSatisfy { $0["messagesVersion"] != nil })
     }
 
     @Test func `after an offline launch what waits is shown, and the rest comes with the connection`() async throws {
@@ -113,12 +114,12 @@ import Testing
         server.write("more")
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         let shown = await loop.next()
-        #expect(shown.map(texts) == ["theirs", "mine"] && shown?.last?.status == .sending)
-        #expect(try await scene.messages.conversation("c1").lastMessage?.text == "theirs")
+        expect(shown.map(texts) == ["theirs", "mine"] && shown?.last?.status == .sending)
+        try await expect(scene.messages.conversation("c1").lastMessage?.text, equals: "theirs")
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         let all = await loop.reaches { $0.last?.status == .sent && $0.count == 3 }
-        #expect(all.map(texts) == ["theirs", "more", "mine"])
+        expect(all.map(texts), equals: ["theirs", "more", "mine"])
     }
 
     @Test func `a reset replaces the known messages`() async throws {
@@ -131,27 +132,27 @@ import Testing
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         let list = await loop.reaches { $0.last?.text == "130" }
-        #expect(list.map(texts) == (81...130).map { "\($0)" })
-        #expect(await scene.messages.hasEarlier(in: "c1"))
+        expect(list.map(texts), equals: (81...130).map { "\($0)" })
+        await expect(scene.messages.hasEarlier(in: "c1"))
     }
 
     @Test func `a conversation of others has no messages, and reports the reason`() async throws {
         var loop = scene.messages.messages(in: "nothing").makeAsyncIterator()
-        #expect(await loop.next()?.isEmpty == true)
+        await expect(loop.next()?.isEmpty, equals: true)
         while await scene.messages.problem(in: "nothing") == nil { await Task.yield() }
-        #expect(await scene.messages.problem(in: "nothing")?.code == .forbidden)
+        await expect(scene.messages.problem(in: "nothing")?.code, equals: .forbidden)
     }
 
     @Test func `a conversation to which the user is added later is observed from then on`() async throws {
         var list = scene.messages.conversationList.makeAsyncIterator()
         await list.reaches { $0.count == 1 }
         var loop = scene.messages.messages(in: "g1").makeAsyncIterator()
-        #expect(await loop.next()?.isEmpty == true)
+        await expect(loop.next()?.isEmpty, equals: true)
         while await scene.messages.problem(in: "g1") == nil { await Task.yield() }
         server.state.withLock { $0.talks["g1"] = InMemoryServer.Talk(members: ["ana", "bob"]) }
         server.write("hello", in: "g1")
         await loop.reaches { texts($0) == ["hello"] }
-        #expect(await scene.messages.problem(in: "g1") == nil)
+        await expect(scene.messages.problem(in: "g1"), equals: nil)
     }
 
     @Test func `a user who is removed from a conversation and added again misses nothing`() async throws {
@@ -164,10 +165,10 @@ import Testing
         let removal: InMemoryServer.Object = ["id": "c1", "version": 1_500, "removed": true]
         server.publish(["type": "conversation", "conversation": removal, "at": 1])
         await list.reaches { $0.isEmpty }
-        #expect(await scene.messages.problem(in: "c1")?.code == .forbidden)
+        await expect(scene.messages.problem(in: "c1")?.code, equals: .forbidden)
         server.write("two")
         await loop.reaches { texts($0) == ["one", "two"] }
-        #expect(await scene.messages.problem(in: "c1") == nil)
+        await expect(scene.messages.problem(in: "c1"), equals: nil)
     }
 
     @Test func `what arrives is marked delivered by itself, and read when the app says so`() async throws {
@@ -195,7 +196,7 @@ import Testing
         await loop.reaches { $0.allSatisfy { $0.status == .read } }
         while !server.requests("mark").contains(where: { $0["read"] as? Int == 3 }) { await Task.yield() }
         let reads = server.state.withLock { $0.talks["c1"]!.reads["ana"] }
-        #expect(reads == 3)
+        expect(reads, equals: 3)
     }
 
     @Test func `if the server cannot continue, the conversation is requested again`() async throws {
@@ -206,10 +207,10 @@ import Testing
         server.publish(["type": "messagesReset", "conversation": "another"])
         server.publish(["type": "messagesReset", "conversation": "c1"])
         let list = await loop.reaches { $0.first?.text == "12" }
-        #expect(list.map(texts) == (12...61).map { "\($0)" })
+        expect(list.map(texts), equals: (12...61).map { "\($0)" })
         let cursors = server.requests("subscribe").compactMap { $0["conversations"] as? [InMemoryServer.Object] }
             .flatMap { $0 }.filter { $0["id"] as? String == "c1" }
-        #expect(cursors.count == 2 && cursors.allSatisfy { $0["after"] == nil }, "anew, and not from a cursor")
+        expect(cursors.count == 2 && cursors.allSatisfy { $0["after"] == nil }, "anew, and not from a cursor")
     }
 
     @Test func `an empty list is yielded once it is known to be empty, not before`() async throws {
@@ -218,11 +219,11 @@ import Testing
         var list = scene.messages.conversationList.makeAsyncIterator()
         let known = Task { await list.next() }
         for _ in 0..<100 { await Task.yield() }
-        #expect(scene.server.requests("subscribe").isEmpty)
+        expect(scene.server.requests("subscribe").isEmpty)
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
-        #expect(await known.value == [])
-        #expect(scene.server.requests("subscribe").count == 1)
+        await expect(known.value, equals: [])
+        expect(scene.server.requests("subscribe").count, equals: 1)
     }
 
     @Test func `a message of one's own is sent, delivered and read as the others are`() async throws {
@@ -233,7 +234,7 @@ import Testing
         server.mark("bob", delivered: 1)
         await loop.reaches { $0.last?.status == .delivered }
         server.mark("bob", read: 1)
-        #expect(await loop.reaches { $0.last?.status == .read }?.last?.readBy == ["bob"])
+        await expect(loop.reaches { $0.last?.status == .read }?.last?.readBy, equals: ["bob"])
     }
 
     @Test func `a sign-out empties all lists`() async throws {
@@ -242,6 +243,6 @@ import Testing
         await loop.reaches { $0.count == 1 }
         await scene.client.signOut()
         await loop.reaches { $0.isEmpty }
-        #expect(await scene.messages.shownList.isEmpty)
+        await expect(scene.messages.shownList.isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -25,15 +26,15 @@ import Testing
                     killAfter: Int.random(in: 1...40, using: &random)))
         }
         let draining = try ChildProcess([Self.program, server.url.absoluteString, directory.path, "drain"])
-        #expect(await draining.status() == 0)
+        await expect(draining.status(), equals: 0)
         let texts = ["a", "b"].map { model.texts(in: $0).compactMap(Int.init) }
         for numbers in texts {
-            #expect(numbers == numbers.sorted(), "a later message came before an earlier one")
-            #expect(Set(numbers).count == numbers.count, "a message is there twice")
+            expect(numbers, equals: numbers.sorted(), "a later message came before an earlier one")
+            expect(Set(numbers).count, equals: numbers.count, "a message is there twice")
         }
         let stored = Set(texts.joined())
-        #expect(Self.kept.withLock { $0[directory.path] ?? [] }.subtracting(stored).isEmpty, "a promised one is lost")
-        #expect(promised > 0)
+        expect(Self.kept.withLock { $0[directory.path] ?? [] }.subtracting(stored).isEmpty, "a promised one is lost")
+        expect(promised > 0)
     }
 
     @Test(arguments: [5, 6, 7] as [UInt64])
@@ -59,8 +60,8 @@ import Testing
                     killAfter: Int.random(in: 3...40, using: &random)))
         }
         let draining = try ChildProcess([Self.program, server.url.absoluteString, directory.path, "drain"])
-        #expect(await draining.status() == 0)
-        #expect(promised.count >= 12)
+        await expect(draining.status(), equals: 0)
+        expect(promised.count >= 12)
         for place in ["a", "b"] {
             for message in model.state.withLock({ $0.talks[place]!.log }) { Self.check(message, promised) }
             let until = model.state.withLock { $0.talks[place]!.settings["ana"]?["mutedUntil"] as? Int } ?? began
@@ -68,10 +69,10 @@ import Testing
             let newest = settled.filter { ($0 % 2 == 0) == (place == "a") }.max() ?? 0
             // The server's clock stands still, so a mute is shorter by the time since it was chosen. The one before it is
             // shorter by 2,000,000 ms.
-            #expect(until - began > (newest - 1) * 1_000_000, "a setting is lost, or an older one came after it")
+            expect(until - began > (newest - 1) * 1_000_000, "a setting is lost, or an older one came after it")
         }
         let made = ["a", "b"].reduce(0) { count, place in count + model.state.withLock { $0.talks[place]!.log.count } }
-        #expect(made >= promised.filter { $0.hasSuffix(".0") }.count)
+        expect(made >= promised.filter { $0.hasSuffix(".0") }.count)
     }
 
     /// Checks that its edits are there once and in order, including all promised ones.
@@ -79,15 +80,15 @@ import Testing
         let edits = (message["edits"] as? [InMemoryServer.Object] ?? []).compactMap { $0["text"] as? String }
         let text = message["text"] as? String ?? ""
         guard message["deletedAt"] == nil else {
-            #expect(message["editCount"] as? Int == 3, "an edit is lost, or there twice: \(message)")
+            expect(message["editCount"] as? Int, equals: 3, "an edit is lost, or there twice: \(message)")
             return
         }
         let number = text.split(separator: ".")[0]
         let last = text.contains(".") ? Int(text.split(separator: ".")[1])! : 0
         let all = ["\(number)"] + (0..<last).map { "\(number).\($0 + 1)" }
-        #expect(edits + [text] == all && message["editCount"] as? Int ?? 0 == last, "edits out of order: \(message)")
-        for edit in 1...3 where edit > last { #expect(!promised.contains("\(number).\(edit)"), "an edit is lost") }
-        #expect(!promised.contains("\(number).d"), "a deletion is lost")
+        expect(edits + [text] == all && message["editCount"] as? Int ?? 0 == last, "edits out of order: \(message)")
+        for edit in 1...3 where edit > last { expect(!promised.contains("\(number).\(edit)"), "an edit is lost") }
+        expect(!promised.contains("\(number).d"), "a deletion is lost")
     }
 
     /// SplitMix64 (Steele, Lea, Flood).
@@ -130,7 +131,7 @@ import Testing
             promises.append(String(text.split(separator: " ")[1]))
             if promises.count == count { process.signal(SIGKILL) }
         }
-        #expect(await process.status() == 128 + SIGKILL)
+        await expect(process.status(), equals: 128 + SIGKILL)
         return promises
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -26,7 +27,7 @@ struct LoopsTests {
         loops.publish([])
         one.finish()
         other.finish()
-        #expect(await elements(former) == [[1], [], []])
-        #expect(await elements(late) == [[]])
+        await expect(elements(former), equals: [[1], [], []])
+        await expect(elements(late), equals: [[]])
     }
 }

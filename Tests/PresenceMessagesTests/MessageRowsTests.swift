@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -34,15 +35,15 @@ import Testing
     private mutating func update() { rows.update(&talk, unsent: unsent, changes: changes, at: date) }
 
     /// Expects that a change touches this many rows of the list, and that a loop compares this many.
-    private mutating func expect(
+    private mutating func expectRows(
         touched: Int, compared: Int, at location: SourceLocation = #_sourceLocation, _ change: (inout Self) -> Void
     ) {
         let (before, former) = (rows.rowsTouched, rows)
         change(&self)
         update()
-        #expect(rows.rowsTouched - before == touched, sourceLocation: location)
+        expect(rows.rowsTouched - before, equals: touched, sourceLocation: location)
         let differing = rows.differing(from: former)
-        #expect(max(differing.former.count, differing.newer.count) == compared, sourceLocation: location)
+        expect(max(differing.former.count, differing.newer.count), equals: compared, sourceLocation: location)
     }
 
     private static func members(read: Int64, byBob: Int64) -> [ChatConversation.Member] {
@@ -51,30 +52,30 @@ import Testing
 
     @Test mutating func `with 3,000 messages shown, each change touches its own rows only`() {
         begin(3_000)
-        expect(touched: 1, compared: 1) { $0.talk.heard(Self.message(3_001, version: 3_001), version: 3_001) }
-        #expect(rows.messages.count == 3_001)
-        expect(touched: 1, compared: 1) { $0.talk.heard(Self.message(7, version: 3_002, "new"), version: 3_002) }
-        #expect(rows.messages[6].text == "new")
+        expectRows(touched: 1, compared: 1) { $0.talk.heard(Self.message(3_001, version: 3_001), version: 3_001) }
+        expect(rows.messages.count, equals: 3_001)
+        expectRows(touched: 1, compared: 1) { $0.talk.heard(Self.message(7, version: 3_002, "new"), version: 3_002) }
+        expect(rows.messages[6].text, equals: "new")
         // The first and third of the four are bob's own, and stay as they are.
-        expect(touched: 4, compared: 3) { $0.talk.mark(Self.members(read: 0, byBob: 4)) }
-        #expect(rows.messages[..<5].map(\.status) == [.delivered, .read, .delivered, .read, .delivered])
-        expect(touched: 1, compared: 1) { $0.talk.mark(Self.members(read: 1, byBob: 4)) }
-        #expect(rows.messages[0].status == .read)
-        expect(touched: 0, compared: 0) { _ in }
+        expectRows(touched: 4, compared: 3) { $0.talk.mark(Self.members(read: 0, byBob: 4)) }
+        expect(rows.messages[..<5].map(\.status), equals: [.delivered, .read, .delivered, .read, .delivered])
+        expectRows(touched: 1, compared: 1) { $0.talk.mark(Self.members(read: 1, byBob: 4)) }
+        expect(rows.messages[0].status, equals: .read)
+        expectRows(touched: 0, compared: 0) { _ in }
 
         let own = Message(conversationId: "c", senderId: "ana", text: "own")
-        expect(touched: 1, compared: 1) { $0.unsent = [own] }
+        expectRows(touched: 1, compared: 1) { $0.unsent = [own] }
         let sent = Wire.Message(id: own.id, seq: 3_002, version: 3_003, from: "ana", at: 0, text: "own")
-        expect(touched: 2, compared: 1) {
+        expectRows(touched: 2, compared: 1) {
             $0.talk.apply(sent)
             $0.unsent = []
         }
-        #expect(rows.messages.last?.status == .sent)
+        expect(rows.messages.last?.status, equals: .sent)
         let edit = MessageChange(conversationId: "c", user: "ana", kind: .edit(message: "m8", text: "edited"))
-        expect(touched: 1, compared: 1) { $0.changes = [edit] }
-        #expect(rows.messages[7].text == "edited" && rows.messages[7].hasPendingChange)
-        expect(touched: 1, compared: 1) { $0.changes = [] }
-        #expect(rows.messages[7].text == "x")
+        expectRows(touched: 1, compared: 1) { $0.changes = [edit] }
+        expect(rows.messages[7].text == "edited" && rows.messages[7].hasPendingChange)
+        expectRows(touched: 1, compared: 1) { $0.changes = [] }
+        expect(rows.messages[7].text, equals: "x")
     }
 
     @Test mutating func `messages of the device that the server confirms are another value with the same rows`() {
@@ -85,13 +86,13 @@ import Testing
         let stale = rows
         talk.answered([Wire.Followed(conversation: "c", messagesVersion: 5, messages: [], first: 1, last: 5)])
         update()
-        #expect(stale.isStale && !rows.isStale && rows != stale)
+        expect(stale.isStale && !rows.isStale && rows != stale)
         let differing = rows.differing(from: stale)
-        #expect(differing.former.isEmpty && differing.newer.isEmpty)
+        expect(differing.former.isEmpty && differing.newer.isEmpty)
         // A loop that missed that gets the next change alone.
         talk.heard(Self.message(6, version: 6), version: 6)
         update()
-        #expect(rows.differing(from: stale).newer.map(\.sequence) == [6])
+        expect(rows.differing(from: stale).newer.map(\.sequence), equals: [6])
     }
 
     @Test mutating func `whatever happens, the rows are those of all messages, and a loop gets what differs`() {
@@ -135,12 +136,13 @@ import Testing
             let all = (talk.shown(at: date) + unsent).map { message in
                 changes.reduce(into: message) { $1.apply(to: &$0) }
             }
-            #expect(rows.messages == all)
+            expect(rows.messages, equals: all)
             for index in loops.indices where Int.random(in: 0..<[2, 10, 80][index], using: &random) == 0 {
                 let (before, after) = rows.differing(from: loops[index])
                 let former = loops[index]?.messages ?? []
-                #expect(
-                    ListChanges(from: before, to: after, by: \.id) == ListChanges(from: former, to: all, by: \.id))
+                expect(
+                    ListChanges(from: before, to: after, by: \.id), equals: ListChanges(from: former, to: all, by: \.id)
+                )
                 loops[index] = rows
             }
         }
@@ -163,7 +165,7 @@ import Testing
         await list.reaches { $0.first?.unreadCount == 1 && $0.first?.member("ana")?.delivered == 1_001 }
         await scene.messages.markRead(in: "c1")
         await list.reaches { $0.first?.unreadCount == 0 }
-        #expect(await loop.reaches { $0.last?.status == .read }?.count == 1_001)
-        #expect(await scene.messages.rows["c1"]!.rowsTouched - before <= 3)
+        await expect(loop.reaches { $0.last?.status == .read }?.count, equals: 1_001)
+        await expect(scene.messages.rows["c1"]!.rowsTouched - before <= 3)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -17,14 +18,14 @@ import Testing
         let (_, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
         let first = await loop.reaches { $0.notifications.count == 2 }
-        #expect(titles(first) == ["b", "a"] && first?.unseenCount == 2 && first?.unreadCount == 2)
-        #expect(first?.changes == .init(added: ["n2", "n1"]))
+        expect(titles(first) == ["b", "a"] && first?.unseenCount == 2 && first?.unreadCount == 2)
+        expect(first?.changes, equals: .init(added: ["n2", "n1"]))
         server.notify("c", replaces: [1])
         let second = await loop.reaches { $0.notifications.first?.title == "c" }
-        #expect(titles(second) == ["c", "b"] && second?.changes == .init(added: ["n3"], removed: ["n1"]))
-        #expect(second?.unseenCount == 2 && second?.hasEarlier == false)
+        expect(titles(second) == ["c", "b"] && second?.changes == .init(added: ["n3"], removed: ["n1"]))
+        expect(second?.unseenCount == 2 && second?.hasEarlier == false)
         var other = notifications.inbox.makeAsyncIterator()
-        #expect(await other.next()?.changes == .init(added: ["n3", "n2"]), "each loop has its own")
+        await expect(other.next()?.changes, equals: .init(added: ["n3", "n2"]), "each loop has its own")
     }
 
     @Test func `seen, read and archived notifications show at once, and are sent to the server`() async throws {
@@ -34,18 +35,18 @@ import Testing
         let all = try #require(await loop.reaches { $0.notifications.count == 3 }).notifications
         try await notifications.markSeen()
         let seen = await loop.reaches { $0.unseenCount == 0 }
-        #expect(seen?.notifications.allSatisfy(\.isSeen) == true && seen?.changes.changed == ["n3", "n2", "n1"])
+        expect(seen?.notifications.allSatisfy(\.isSeen) == true && seen?.changes.changed == ["n3", "n2", "n1"])
         try await notifications.markRead([all[0], all[1]])
-        #expect(await loop.reaches { $0.unreadCount == 1 }?.notifications.map(\.isRead) == [true, true, false])
+        await expect(loop.reaches { $0.unreadCount == 1 }?.notifications.map(\.isRead), equals: [true, true, false])
         try await notifications.archive([all[2]])
-        #expect(titles(await loop.reaches { $0.unreadCount == 0 }) == ["c", "b"])
+        expect(titles(await loop.reaches { $0.unreadCount == 0 }), equals: ["c", "b"])
         try await notifications.markRead([all[0]])
         await notifications.settled()
         let held = server.state.withLock {
             ($0.notices["ana"]!.seen, $0.notices["ana"]!.read, $0.notices["ana"]!.items.map { $0 != nil })
         }
-        #expect(held.0 == 3 && held.1 == [2, 3] && held.2 == [false, true, true])
-        #expect(server.requests("markNotifications").count <= 3, "what is marked is not marked again")
+        expect(held.0 == 3 && held.1 == [2, 3] && held.2 == [false, true, true])
+        expect(server.requests("markNotifications").count <= 3, "what is marked is not marked again")
     }
 
     @Test func `marks without a connection are queued, over launches`() async throws {
@@ -61,20 +62,20 @@ import Testing
             try await notifications.markRead([all[2]])
             try await notifications.archive([all[1]])
             let shown = await loop.reaches { $0.notifications.count == 2 }
-            #expect(shown?.unseenCount == 1 && shown?.unreadCount == 1)
+            expect(shown?.unseenCount == 1 && shown?.unreadCount == 1)
             await client.disconnect()
         }
-        #expect(server.state.withLock { $0.notices["ana"]!.seen } == 0)
+        expect(server.state.withLock { $0.notices["ana"]!.seen }, equals: 0)
         server.cut("markNotifications", .after)
         let (client, notifications) = Scene.notified(server, storage: try await OutboxTests.reopened(directory))
         var loop = notifications.inbox.makeAsyncIterator()
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         let shown = await loop.reaches { $0.notifications.count == 2 }
-        #expect(titles(shown) == ["c", "a"])
+        expect(titles(shown), equals: ["c", "a"])
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices["ana"]!.seen == 2 && $0.notices["ana"]!.read == [1] })
-        #expect(try await client.keptWrites(ofKinds: ["notificationMarks"]).writes.isEmpty)
+        expect(server.state.withLock { $0.notices["ana"]!.seen == 2 && $0.notices["ana"]!.read == [1] })
+        try await expect(client.keptWrites(ofKinds: ["notificationMarks"]).writes.isEmpty)
     }
 
     @Test func `after a reconnect the list is the server's current one, even in parts`() async throws {
@@ -88,8 +89,8 @@ import Testing
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         let inbox = await loop.reaches { $0.notifications.first?.title == "8" }
-        #expect(titles(inbox) == ["8", "7", "6", "4", "3", "1"])
-        #expect(inbox?.changes == .init(added: ["n8"], removed: ["n5", "n2"]))
+        expect(titles(inbox), equals: ["8", "7", "6", "4", "3", "1"])
+        expect(inbox?.changes, equals: .init(added: ["n8"], removed: ["n5", "n2"]))
     }
 
     @Test func `older ones are loaded a page at a time`() async throws {
@@ -98,12 +99,13 @@ import Testing
         let (_, notifications) = Scene.notified(server)
         var loop = notifications.inbox.makeAsyncIterator()
         let newest = await loop.reaches { $0.notifications.count == 50 }
-        #expect(newest?.hasEarlier == true && newest?.notifications.last?.title == "71")
-        #expect(try await notifications.loadEarlier())
-        #expect(await loop.reaches { $0.notifications.count == 100 }?.changes.added.count == 50)
-        #expect(try await notifications.loadEarlier() == false)
-        #expect(titles(await loop.reaches { $0.notifications.count == 120 }) == (1...120).reversed().map { "\($0)" })
-        #expect(try await notifications.loadEarlier() == false)
+        expect(newest?.hasEarlier == true && newest?.notifications.last?.title == "71")
+        try await expect(notifications.loadEarlier())
+        await expect(loop.reaches { $0.notifications.count == 100 }?.changes.added.count, equals: 50)
+        try await expect(notifications.loadEarlier(), equals: false)
+        expect(
+            titles(await loop.reaches { $0.notifications.count == 120 }), equals: (1...120).reversed().map { "\($0)" })
+        try await expect(notifications.loadEarlier(), equals: false)
     }
 
     @Test func `a server without notifications reports that`() async throws {
@@ -112,7 +114,7 @@ import Testing
         var loop = notifications.inbox.makeAsyncIterator()
         let waiting = Task { await loop.next() }
         while await notifications.problem == nil { await Task.yield() }
-        #expect(await notifications.problem?.code == .unknownType)
+        await expect(notifications.problem?.code, equals: .unknownType)
         waiting.cancel()
     }
 
@@ -129,7 +131,7 @@ import Testing
         try await notifications.archive([notification(5)])
         try await notifications.markRead([notification(6)])
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices["ana"]!.items[4] == nil && $0.notices["ana"]!.read == [6] })
+        expect(server.state.withLock { $0.notices["ana"]!.items[4] == nil && $0.notices["ana"]!.read == [6] })
     }
 
     @Test func `a mark before the first connection belongs to the token's user`() async throws {
@@ -141,11 +143,11 @@ import Testing
             if case .reconnecting = state { break }
         }
         try await notifications.markRead([notification(1)])
-        #expect(await notifications.outbox.entries.map(\.owner) == ["bob"])
+        await expect(notifications.outbox.entries.map(\.owner), equals: ["bob"])
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices["bob"]!.read } == [1])
+        expect(server.state.withLock { $0.notices["bob"]!.read }, equals: [1])
     }
 
     @Test func `a mark that cannot be stored is undone`() async throws {
@@ -156,9 +158,9 @@ import Testing
         await loop.reaches { $0.unseenCount == 1 }
         await writes.set(mayAppend: false)
         let error = await #expect(throws: PresenceError.self) { try await notifications.markSeen() }
-        #expect(error?.code == .storageFailed)
-        #expect(await notifications.shown.unseenCount == 1)
-        #expect(await notifications.outbox.entries.isEmpty)
+        expect(error?.code, equals: .storageFailed)
+        await expect(notifications.shown.unseenCount, equals: 1)
+        await expect(notifications.outbox.entries.isEmpty)
         await writes.set()
         try await notifications.markSeen()
         await loop.reaches { $0.unseenCount == 0 }
@@ -173,11 +175,11 @@ import Testing
         await writes.set(mayRemove: false)
         try await notifications.markRead([notification(1)])
         await notifications.settled()
-        #expect(await writes.load().writes.count == 1)
+        await expect(writes.load().writes.count, equals: 1)
         await writes.set()
         try await notifications.markRead([notification(2)])
         await notifications.settled()
-        #expect(await writes.load().writes.isEmpty)
+        await expect(writes.load().writes.isEmpty)
     }
 
     @Test func `marks are dropped only if the server will never accept them`() async throws {
@@ -192,12 +194,12 @@ import Testing
         try await notifications.markRead([notification(2)])
         while server.requests("markNotifications").count < 2 { await Task.yield() }
         while await !notifications.outbox.sending.isEmpty { await Task.yield() }
-        #expect(await notifications.outbox.entries.count == 1)
+        await expect(notifications.outbox.entries.count, equals: 1)
         server.isThere(false)
         server.isThere(true)
         client.networkChanged(isAvailable: true)
         await notifications.settled()
-        #expect(server.state.withLock { $0.notices["ana"]!.read } == [2])
+        expect(server.state.withLock { $0.notices["ana"]!.read }, equals: [2])
     }
 
     @Test func `a sign-out empties the list, and another user's marks are not sent`() async throws {
@@ -209,7 +211,7 @@ import Testing
         try await notifications.markRead(all)
         await client.signOut()
         await loop.reaches { $0.notifications.isEmpty }
-        #expect(await notifications.outbox.entries.isEmpty && server.requests("markNotifications").isEmpty)
+        await expect(notifications.outbox.entries.isEmpty && server.requests("markNotifications").isEmpty)
     }
 }
 

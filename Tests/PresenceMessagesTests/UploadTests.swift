@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import PresenceTesting
 import TestSupport
@@ -41,18 +42,18 @@ import Testing
     @Test func `a file is uploaded for its conversation, with progress, and sent with a message`() async throws {
         let scene = await Self.scene()
         scene.transport.respond(Self.answered())
-        #expect(try await Self.steps(scene) == [.progress(1), .saved(Self.attachment)])
+        try await expect(Self.steps(scene), equals: [.progress(1), .saved(Self.attachment)])
         let request = try #require(scene.transport.requests.first)
-        #expect(request.method == "POST")
-        #expect(
-            request.url.absoluteString
-                == "http://example.org/v1/conversations/c1/attachments?name=Gr%C3%B6%C3%9Fe%201.pdf")
-        #expect(request.headers["Authorization"] == "Bearer t" && request.headers["Content-Type"] == "application/pdf")
-        #expect(request.body == Data("abc".utf8) && request.bodyFile == nil && request.timeout == .seconds(60))
+        expect(request.method, equals: "POST")
+        expect(
+            request.url.absoluteString,
+            equals: "http://example.org/v1/conversations/c1/attachments?name=Gr%C3%B6%C3%9Fe%201.pdf")
+        expect(request.headers["Authorization"] == "Bearer t" && request.headers["Content-Type"] == "application/pdf")
+        expect(request.body == Data("abc".utf8) && request.bodyFile == nil && request.timeout == .seconds(60))
 
         try await scene.messages.send("", in: "c1", attachments: [Self.attachment])
         let list = await scene.list { $0.last?.status == .sent }
-        #expect(list.last?.attachments == [Self.attachment])
+        expect(list.last?.attachments, equals: [Self.attachment])
     }
 
     @Test func `a file on the disk is not read into memory, and a link is resolved`() async throws {
@@ -64,13 +65,13 @@ import Testing
         try Data("abc".utf8).write(to: url)
         try FileManager.default.createSymbolicLink(at: link, withDestinationURL: url)
         for file in [AttachmentFile(file: url), AttachmentFile(file: link, contentType: "image/jpeg")] {
-            #expect(try await Self.steps(scene, file).last == .saved(Self.attachment))
+            try await expect(Self.steps(scene, file).last, equals: .saved(Self.attachment))
         }
         let requests = scene.transport.requests
-        #expect(requests.map(\.body) == [nil, nil])
-        #expect(requests.allSatisfy { $0.bodyFile?.lastPathComponent == "beach.JPG" })
-        #expect(requests.map { $0.headers["Content-Type"] } == ["image/jpeg", "image/jpeg"])
-        #expect(requests.map(\.url.query) == ["name=beach.JPG", "name=link"])
+        expect(requests.map(\.body), equals: [nil, nil])
+        expect(requests.allSatisfy { $0.bodyFile?.lastPathComponent == "beach.JPG" })
+        expect(requests.map { $0.headers["Content-Type"] }, equals: ["image/jpeg", "image/jpeg"])
+        expect(requests.map(\.url.query), equals: ["name=beach.JPG", "name=link"])
     }
 
     @Test func `a file that no server accepts is not sent`() async throws {
@@ -82,14 +83,14 @@ import Testing
             AttachmentFile(file: URL(fileURLWithPath: none)),
         ] {
             let error = await Self.failure(scene, file)
-            #expect(error?.code == .validationFailed && error?.field == "file")
+            expect(error?.code == .validationFailed && error?.field == "file")
         }
         for type in ["", "text", "a/b/c", "text/plain\r\nX: y"] {
             let error = await Self.failure(scene, AttachmentFile(Data("a".utf8), contentType: type))
-            #expect(error?.code == .validationFailed && error?.field == "contentType")
+            expect(error?.code == .validationFailed && error?.field == "contentType")
         }
         await #expect(throws: PresenceError.self) { try await Self.steps(scene, to: "no id") }
-        #expect(scene.transport.requests.isEmpty)
+        expect(scene.transport.requests.isEmpty)
     }
 
     @Test(arguments: [
@@ -104,15 +105,15 @@ import Testing
         let scene = await Self.scene()
         scene.transport.respond { _ in .error(status, code, reason: reason, message: "why", retryAfter: 3_000) }
         let error = await Self.failure(scene)
-        #expect(error?.code == expected && error?.field == field && error?.message == "why")
-        #expect(error?.reason?.rawValue == reason)
-        #expect(error?.retryAfter == .seconds(3) && error?.outcomeUnknown == false)
+        expect(error?.code == expected && error?.field == field && error?.message == "why")
+        expect(error?.reason?.rawValue, equals: reason)
+        expect(error?.retryAfter == .seconds(3) && error?.outcomeUnknown == false)
         let texts = [
             PresenceError.Code.tooLarge: "That is too large.", .notOffered: "The server does not offer that.",
             .validationFailed: "This file cannot be used.",
         ]
-        if let text = texts[expected] { #expect(error?.localizedDescription == text) }
-        #expect(scene.transport.requests.count == 1)
+        if let text = texts[expected] { expect(error?.localizedDescription, equals: text) }
+        expect(scene.transport.requests.count, equals: 1)
     }
 
     @Test(arguments: [
@@ -122,7 +123,7 @@ import Testing
     func `a proxy's response is understood too`(status: Int, code: PresenceError.Code) async throws {
         let scene = await Self.scene()
         scene.transport.respond { _ in HTTPResponse(status: status, body: Data("<html>".utf8)) }
-        #expect(await Self.failure(scene)?.code == code)
+        await expect(Self.failure(scene)?.code, equals: code)
     }
 
     @Test func `a lost connection is retried once, and a repeated call is a retry`() async throws {
@@ -136,13 +137,13 @@ import Testing
             if [1, 3, 4].contains(number) { throw HTTPFailure("cut", wasSent: true) }
             return .json(Self.stored, status: 201)
         }
-        #expect(try await Self.steps(scene).last == .saved(Self.attachment), "the second try")
+        try await expect(Self.steps(scene).last, equals: .saved(Self.attachment), "the second try")
         let error = await Self.failure(scene)
-        #expect(error?.code == .connectionLost && error?.outcomeUnknown == false && tries.withLock { $0 } == 4)
-        #expect(try await Self.steps(scene).last == .saved(Self.attachment))
+        expect(error?.code == .connectionLost && error?.outcomeUnknown == false && tries.withLock { $0 } == 4)
+        try await expect(Self.steps(scene).last, equals: .saved(Self.attachment))
         scene.transport.respond { _ in throw HTTPFailure("offline", wasSent: false) }
-        #expect(await Self.failure(scene)?.code == .notConnected)
-        #expect(scene.transport.requests.count == 6, "what was not sent is not tried again by itself")
+        await expect(Self.failure(scene)?.code, equals: .notConnected)
+        expect(scene.transport.requests.count, equals: 6, "what was not sent is not tried again by itself")
     }
 
     @Test func `an upload's rejected token is replaced once`() async throws {
@@ -158,13 +159,13 @@ import Testing
             request.headers["Authorization"] == "Bearer t1"
                 ? .error(401, "unauthorized", reason: "token_expired") : .json(Self.stored, status: 201)
         }
-        #expect(try await Self.steps(scene).last == .saved(Self.attachment))
-        #expect(scene.transport.requests.map { $0.headers["Authorization"] } == ["Bearer t1", "Bearer t2"])
+        try await expect(Self.steps(scene).last, equals: .saved(Self.attachment))
+        expect(scene.transport.requests.map { $0.headers["Authorization"] }, equals: ["Bearer t1", "Bearer t2"])
 
         let fixed = await Self.scene()
         fixed.transport.respond { _ in .error(401, "unauthorized") }
-        #expect(await Self.failure(fixed)?.code == .unauthorized)
-        #expect(fixed.transport.requests.count == 1, "the same token again would be refused again")
+        await expect(Self.failure(fixed)?.code, equals: .unauthorized)
+        expect(fixed.transport.requests.count, equals: 1, "the same token again would be refused again")
     }
 
     @Test func `uploads are sent one after the other, and one cancelled while waiting is not sent`() async throws {
@@ -188,10 +189,10 @@ import Testing
         third.cancel()
         await scene.messages.hasUploads(2)
         for _ in 1...2 { open.yield() }
-        #expect(try await first.value == .saved(Self.attachment))
-        #expect(try await second.value == .saved(Self.attachment))
-        #expect(try await third.value == nil, "the stream of a cancelled task ends")
-        #expect(scene.transport.requests.count == 2 && running.withLock { $0.most } == 1)
+        try await expect(first.value, equals: .saved(Self.attachment))
+        try await expect(second.value, equals: .saved(Self.attachment))
+        try await expect(third.value, equals: nil, "the stream of a cancelled task ends")
+        expect(scene.transport.requests.count == 2 && running.withLock { $0.most } == 1)
     }
 
     @Test func `an upload that is cancelled ends, and the next one works`() async throws {
@@ -205,9 +206,9 @@ import Testing
         let upload = Task { try await Self.steps(scene).last }
         for await _ in arrivals { break }
         upload.cancel()
-        #expect(try await upload.value != .saved(Self.attachment))
+        try await expect(upload.value != .saved(Self.attachment))
         scene.transport.respond(Self.answered())
-        #expect(try await Self.steps(scene).last == .saved(Self.attachment))
+        try await expect(Self.steps(scene).last, equals: .saved(Self.attachment))
     }
 
     @Test func `a sign-out ends uploads`() async throws {
@@ -221,8 +222,8 @@ import Testing
         async let failure = Self.failure(scene)
         for await _ in arrivals { break }
         await scene.client.signOut()
-        #expect(await failure?.code == .signedOut)
-        #expect(await Self.failure(scene)?.code == .signedOut, "nobody's")
+        await expect(failure?.code, equals: .signedOut)
+        await expect(Self.failure(scene)?.code, equals: .signedOut, "nobody's")
     }
 
     @Test(arguments: [
@@ -231,7 +232,7 @@ import Testing
         ("wss://example.org/ws", "https://example.org/ws"),
     ])
     func `the server's URL is derived from its WebSocket URL`(webSocket: String, address: String) throws {
-        #expect(HTTPServer.url(of: try #require(URL(string: webSocket))).absoluteString == address)
+        expect(HTTPServer.url(of: try #require(URL(string: webSocket))).absoluteString, equals: address)
     }
 }
 

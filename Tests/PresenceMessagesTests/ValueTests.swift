@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -10,10 +11,10 @@ struct ValueTests {
 
     @Test func `a message has the defaults that were asked for`() {
         let message = Message(conversationId: "c", senderId: "ana", text: "hi", timestamp: date)
-        #expect(message.status == .sending && message.statusUpdatedAt == date && message.schemaVersion == 1)
-        #expect(message.editHistory == nil && message.editCount == 0 && !message.isEdited && !message.isDeleted)
-        #expect(message.readBy.isEmpty && message.readCount == 0 && !message.isPriority && message.attachments.isEmpty)
-        #expect(
+        expect(message.status == .sending && message.statusUpdatedAt == date && message.schemaVersion == 1)
+        expect(message.editHistory == nil && message.editCount == 0 && !message.isEdited && !message.isDeleted)
+        expect(message.readBy.isEmpty && message.readCount == 0 && !message.isPriority && message.attachments.isEmpty)
+        expect(
             UUID(uuidString: message.id) != nil
                 && message.id != Message(conversationId: "c", senderId: "a", text: "").id)
     }
@@ -21,10 +22,10 @@ struct ValueTests {
     @Test func `the 10 newest earlier texts are kept, and all edits are counted`() {
         var message = Message(conversationId: "c", senderId: "ana", text: "0", timestamp: date)
         for number in 1...12 { message.edit("\(number)", at: date) }
-        #expect(message.text == "12" && message.editCount == 12 && message.isEdited)
-        #expect(message.editHistory?.map(\.text) == (2...11).map { "\($0)" })
+        expect(message.text == "12" && message.editCount == 12 && message.isEdited)
+        expect(message.editHistory?.map(\.text), equals: (2...11).map { "\($0)" })
         message.delete(by: "ana", at: date)
-        #expect(message.isDeleted && message.text.isEmpty && message.editHistory == nil && message.deletedBy == "ana")
+        expect(message.isDeleted && message.text.isEmpty && message.editHistory == nil && message.deletedBy == "ana")
     }
 
     @Test func `a message comes back from JSON as it was, whole or with what may be missing`() throws {
@@ -35,9 +36,9 @@ struct ValueTests {
         message.edit("ho", at: date)
         message.failure = PresenceError(.forbidden, "no")
         let again = try JSONDecoder().decode(Message.self, from: JSONEncoder().encode(message))
-        #expect(again == message)
+        expect(again, equals: message)
         let least = #"{"id":"m","conversationId":"c","senderId":"a","text":"x","timestamp":0}"#
-        #expect(try JSONDecoder().decode(Message.self, from: Data(least.utf8)).schemaVersion == 1)
+        try expect(JSONDecoder().decode(Message.self, from: Data(least.utf8)).schemaVersion, equals: 1)
         let later = #"{"id":"m","conversationId":"c","senderId":"a","text":"x","timestamp":0,"schemaVersion":2}"#
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(Message.self, from: Data(later.utf8)) }
     }
@@ -48,37 +49,37 @@ struct ValueTests {
                 id: "a1", type: kind, url: "https://example.org/a", thumbnailURL: "https://example.org/t",
                 sizeBytes: 5_000_000_000)
             let data = try JSONEncoder().encode(attachment)
-            #expect(try JSONDecoder().decode(MessageAttachment.self, from: data) == attachment)
-            #expect(String(decoding: data, as: UTF8.self).contains("\"\(kind.rawValue)\""))
+            try expect(JSONDecoder().decode(MessageAttachment.self, from: data), equals: attachment)
+            expect(String(decoding: data, as: UTF8.self).contains("\"\(kind.rawValue)\""))
         }
-        #expect(MessageAttachment.Kind.allCases.map(\.rawValue) == ["image", "video", "file"])
-        #expect(MessageAttachment(type: .file, url: "https://example.org/a", sizeBytes: 1).thumbnailURL == nil)
+        expect(MessageAttachment.Kind.allCases.map(\.rawValue), equals: ["image", "video", "file"])
+        expect(MessageAttachment(type: .file, url: "https://example.org/a", sizeBytes: 1).thumbnailURL, equals: nil)
         let edit = MessageEdit(text: "before", editedAt: date)
-        #expect(try JSONDecoder().decode(MessageEdit.self, from: JSONEncoder().encode(edit)) == edit)
+        try expect(JSONDecoder().decode(MessageEdit.self, from: JSONEncoder().encode(edit)), equals: edit)
     }
 
     @Test func `a conversation has the defaults that were asked for`() {
         let conversation = ChatConversation(id: "c", kind: .group, participants: ["ana", "bob", "cy"], createdAt: date)
-        #expect(conversation.isGroup && conversation.groupName == nil && conversation.createdAt == date)
-        #expect(conversation.lastMessage == nil && conversation.lastMessageTimestamp == nil)
-        #expect(conversation.lastMessageId == nil && conversation.lastMessageSenderId == nil)
-        #expect(conversation.unreadCount == 0 && conversation.unreadCounts == ["ana": 0, "bob": 0, "cy": 0])
-        #expect(!conversation.hasUnreadPriority && conversation.priorityCount == 0)
-        #expect(!conversation.isMuted && conversation.mutedUntil == nil)
-        #expect(!conversation.isArchived && conversation.archivedAt == nil && conversation.schemaVersion == 1)
+        expect(conversation.isGroup && conversation.groupName == nil && conversation.createdAt == date)
+        expect(conversation.lastMessage == nil && conversation.lastMessageTimestamp == nil)
+        expect(conversation.lastMessageId == nil && conversation.lastMessageSenderId == nil)
+        expect(conversation.unreadCount == 0 && conversation.unreadCounts == ["ana": 0, "bob": 0, "cy": 0])
+        expect(!conversation.hasUnreadPriority && conversation.priorityCount == 0)
+        expect(!conversation.isMuted && conversation.mutedUntil == nil)
+        expect(!conversation.isArchived && conversation.archivedAt == nil && conversation.schemaVersion == 1)
         var muted = conversation
         muted.isMuted = true
-        #expect(muted.isMuted(at: date) && !conversation.isMuted(at: date))
+        expect(muted.isMuted(at: date) && !conversation.isMuted(at: date))
         muted.mutedUntil = date
-        #expect(!muted.isMuted(at: date) && muted.isMuted(at: date - 1))
+        expect(!muted.isMuted(at: date) && muted.isMuted(at: date - 1))
     }
 
     @Test func `there is room for ten`() {
         let people = (1...10).map { "u\($0)" }
         let nine = ChatConversation(id: "g", kind: .group, participants: Array(people.dropLast()))
-        #expect(nine.canAddParticipant() && !nine.canAddParticipant(limit: 9))
-        #expect(!ChatConversation(id: "g", kind: .group, participants: people).canAddParticipant())
-        #expect(!ChatConversation(id: "d", kind: .direct, participants: ["u1", "u2"]).canAddParticipant())
+        expect(nine.canAddParticipant() && !nine.canAddParticipant(limit: 9))
+        expect(!ChatConversation(id: "g", kind: .group, participants: people).canAddParticipant())
+        expect(!ChatConversation(id: "d", kind: .direct, participants: ["u1", "u2"]).canAddParticipant())
     }
 
     @Test func `texts and attachments have the server's limits`() throws {
@@ -110,21 +111,21 @@ struct ValueTests {
             let error = #expect(throws: PresenceError.self) {
                 try Message.Rule.check(text: text, attachments: attachments)
             }
-            #expect(error?.field == field)
+            expect(error?.field, equals: field)
         }
     }
 
     @Test func `a conversation is named after its group, its members, or the other one`() {
         let names = ["bob": "Bob", "cy": "Cy"]
         let direct = ChatConversation(id: "c", kind: .direct, participants: ["ana", "bob"])
-        #expect(
+        expect(
             direct.displayName(for: "ana", names: names) == "Bob"
                 && direct.displayName(for: "bob", names: names) == "Unknown")
-        #expect(!direct.isGroup && !direct.canAddParticipant())
+        expect(!direct.isGroup && !direct.canAddParticipant())
         var group = ChatConversation(id: "g", kind: .group, participants: ["ana", "bob", "cy"])
-        #expect(group.displayName(for: "ana", names: names) == "Bob, Cy" && group.canAddParticipant())
+        expect(group.displayName(for: "ana", names: names) == "Bob, Cy" && group.canAddParticipant())
         group.groupName = "Trip"
-        #expect(group.displayName(for: "ana", names: names) == "Trip" && !group.canAddParticipant(limit: 3))
+        expect(group.displayName(for: "ana", names: names) == "Trip" && !group.canAddParticipant(limit: 3))
     }
 
     @Test func `a conversation of a later schema version is refused, and what may be missing is that of a new one`()
@@ -132,11 +133,11 @@ struct ValueTests {
     {
         let least = #"{"id":"c","kind":"group","participants":["ana","bob"],"createdAt":0}"#
         let conversation = try JSONDecoder().decode(ChatConversation.self, from: Data(least.utf8))
-        #expect(
-            conversation
-                == ChatConversation(
-                    id: "c", kind: .group, participants: ["ana", "bob"],
-                    createdAt: Date(timeIntervalSinceReferenceDate: 0)))
+        expect(
+            conversation,
+            equals: ChatConversation(
+                id: "c", kind: .group, participants: ["ana", "bob"],
+                createdAt: Date(timeIntervalSinceReferenceDate: 0)))
         let later = #"{"id":"c","kind":"group","participants":[],"createdAt":0,"schemaVersion":2}"#
         #expect(throws: DecodingError.self) { try JSONDecoder().decode(ChatConversation.self, from: Data(later.utf8)) }
     }
@@ -149,15 +150,16 @@ struct ValueTests {
         for kind in kinds {
             var change = MessageChange(conversationId: "c", user: "ana", kind: kind, madeAt: date)
             change.failure = PresenceError(.forbidden, "no", retryAfter: .seconds(1))
-            #expect(try JSONDecoder().decode(MessageChange.self, from: JSONEncoder().encode(change)) == change)
+            try expect(JSONDecoder().decode(MessageChange.self, from: JSONEncoder().encode(change)), equals: change)
         }
         let notification = UserNotification(
             id: "n", sequence: 7, kind: "order", title: "Shipped", body: "Today", data: .object(["n": .array([.null])]),
             timestamp: date, isSeen: true)
-        #expect(
-            try JSONDecoder().decode(UserNotification.self, from: JSONEncoder().encode(notification)) == notification)
+        try expect(
+            JSONDecoder().decode(UserNotification.self, from: JSONEncoder().encode(notification)), equals: notification)
         for status in MessageStatus.allCases {
-            #expect(try JSONDecoder().decode([MessageStatus].self, from: JSONEncoder().encode([status])) == [status])
+            try expect(
+                JSONDecoder().decode([MessageStatus].self, from: JSONEncoder().encode([status])), equals: [status])
         }
     }
 
@@ -171,18 +173,19 @@ struct ValueTests {
             """
         let wire = try Wire.read(Wire.Conversation.self, Data(text.utf8))
         let conversation = try #require(ChatConversation(wire, of: "ana"))
-        #expect(conversation.viewer == "ana" && conversation.unreadCount(for: "eve") == nil)
-        #expect(conversation.unreadCount(for: "ana") == 8 && conversation.unreadCount(for: "bob") == nil)
-        #expect(conversation.unreadCounts == ["ana": 8] && conversation.unreadCount == 8)
-        #expect(conversation.lastMessageId == "m" && conversation.lastMessageSenderId == "bob")
-        #expect(conversation.lastMessageTimestamp == date && conversation.lastMessage?.isPriority == true)
-        #expect(conversation.isMuted && conversation.mutedUntil == nil && conversation.hasUnreadPriority)
-        #expect(
-            conversation.metadata?["n"] == .array([.number(1), .number(2.5), .null, .object(["deep": .bool(true)])]))
+        expect(conversation.viewer == "ana" && conversation.unreadCount(for: "eve") == nil)
+        expect(conversation.unreadCount(for: "ana") == 8 && conversation.unreadCount(for: "bob") == nil)
+        expect(conversation.unreadCounts == ["ana": 8] && conversation.unreadCount == 8)
+        expect(conversation.lastMessageId == "m" && conversation.lastMessageSenderId == "bob")
+        expect(conversation.lastMessageTimestamp == date && conversation.lastMessage?.isPriority == true)
+        expect(conversation.isMuted && conversation.mutedUntil == nil && conversation.hasUnreadPriority)
+        expect(
+            conversation.metadata?["n"],
+            equals: .array([.number(1), .number(2.5), .null, .object(["deep": .bool(true)])]))
         let again = try JSONDecoder().decode(ChatConversation.self, from: JSONEncoder().encode(conversation))
-        #expect(again == conversation)
+        expect(again, equals: conversation)
         let gone = try Wire.read(Wire.Conversation.self, Data(#"{"id":"c1","version":10,"removed":true}"#.utf8))
-        #expect(ChatConversation(gone, of: "ana") == nil)
+        expect(ChatConversation(gone, of: "ana"), equals: nil)
     }
 
     @Test func `what somebody wrote counts as read by them up to there`() throws {
@@ -195,7 +198,7 @@ struct ValueTests {
             """
         let wire = try Wire.read(Wire.Conversation.self, Data(text.utf8))
         let conversation = try #require(ChatConversation(wire, of: "ana"))
-        #expect(conversation.unreadCounts == ["ana": 2, "bob": 0, "cy": 7])
-        #expect(try #require(ChatConversation(wire, of: nil)).unreadCounts == ["ana": 8, "bob": 0, "cy": 7])
+        expect(conversation.unreadCounts, equals: ["ana": 2, "bob": 0, "cy": 7])
+        try expect(#require(ChatConversation(wire, of: nil)).unreadCounts, equals: ["ana": 8, "bob": 0, "cy": 7])
     }
 }

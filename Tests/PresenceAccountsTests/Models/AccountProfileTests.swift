@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -42,18 +43,18 @@ import Testing
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         model.displayName = "Ana"
         await model.saveProfile()
-        #expect(model.profileSaved && names == ["Ana"] && server.requests("PATCH /v1/me").count == 1)
-        #expect(await account.currentAccount?.setupCompleted == true)
+        expect(model.profileSaved && names == ["Ana"] && server.requests("PATCH /v1/me").count == 1)
+        await expect(account.currentAccount?.setupCompleted, equals: true)
         let second = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         await second.skipSetup()
-        #expect(second.profileSaved && server.requests("PATCH /v1/me").count == 2)
+        expect(second.profileSaved && server.requests("PATCH /v1/me").count == 2)
     }
 
     @Test func `who skips the form is not shown it again`() async throws {
-        #expect(ProfileSetupModel.isNeeded(for: try #require(await account.currentAccount)))
+        expect(ProfileSetupModel.isNeeded(for: try #require(await account.currentAccount)))
         let model = ProfileSetupModel(currentUser: Self.ana, users: users, setup: account)
         await model.skipSetup()
-        #expect(!ProfileSetupModel.isNeeded(for: try #require(await account.currentAccount)))
+        expect(!ProfileSetupModel.isNeeded(for: try #require(await account.currentAccount)))
     }
 
     @Test func `a setup that cannot be stored shows an error, and can be retried`() async {
@@ -61,9 +62,9 @@ import Testing
         await connected()
         server.fail("PATCH /v1/me", with: PresenceError(.unavailable))
         await model.saveProfile()
-        #expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
+        expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
         await model.retry()
-        #expect(model.profileSaved && model.errorMessage == nil)
+        expect(model.profileSaved && model.errorMessage == nil)
     }
 
     @Test func `without a connection the profile waits, and the setup is done`() async {
@@ -71,7 +72,7 @@ import Testing
         await connected()
         server.goOffline()
         await model.saveProfile()
-        #expect(model.profileSaved)
+        expect(model.profileSaved)
     }
 
     @Test func `a picture is uploaded from the first form, and skipping drops one in flight`() async {
@@ -81,18 +82,18 @@ import Testing
         let upload = Task { await model.photo?.upload(Self.picture) }
         await until { model.photo?.progressText == "Uploading... 50%" }
         server.delay = nil
-        #expect(!model.canContinue)
+        expect(!model.canContinue)
         await model.skipSetup()
         await upload.value
-        #expect(model.profileSaved && model.photo?.photo == nil && model.photo?.errorMessage == nil)
-        #expect(model.canContinue)
+        expect(model.profileSaved && model.photo?.photo == nil && model.photo?.errorMessage == nil)
+        expect(model.canContinue)
     }
 
     @Test func `the form's loops end when the user signs out, although the account continues`() async {
         let (_, run) = await opened()
         await users.signOut()
         await run.value
-        #expect(await account.currentAccount != nil)
+        await expect(account.currentAccount != nil)
     }
 
     @Test func `the form's loops end when the app is closed`() async {
@@ -110,14 +111,14 @@ import Testing
         clock.advance(by: .milliseconds(500))
         await until { model.canSave }
         await model.save()
-        #expect(model.showSuccess && !model.hasChanges && names.isEmpty)
-        #expect(await account.currentAccount?.username == "Ana.S")
+        expect(model.showSuccess && !model.hasChanges && names.isEmpty)
+        await expect(account.currentAccount?.username, equals: "Ana.S")
         model.username = ""
-        #expect(model.canSave && model.usernameError == nil)
+        expect(model.canSave && model.usernameError == nil)
         await model.save()
-        #expect(model.showSuccess && !model.hasChanges)
-        #expect(await account.currentAccount?.username == nil)
-        #expect(server.requests("DELETE /v1/me/username").count == 1)
+        expect(model.showSuccess && !model.hasChanges)
+        await expect(account.currentAccount?.username, equals: nil)
+        expect(server.requests("DELETE /v1/me/username").count, equals: 1)
         run.cancel()
     }
 
@@ -134,9 +135,9 @@ import Testing
         clock.advance(by: .milliseconds(500))
         await until { model.usernameAvailable == true }
         server.clock.advance(by: .seconds(2))
-        #expect(model.usernameAvailable == true && model.usernameError == nil && model.canSave)
-        #expect(server.requests("GET /v1/usernames/admin").count == 1)
-        #expect(server.requests("GET /v1/usernames/ana.s").count == 1)
+        expect(model.usernameAvailable == true && model.usernameError == nil && model.canSave)
+        expect(server.requests("GET /v1/usernames/admin").count, equals: 1)
+        expect(server.requests("GET /v1/usernames/ana.s").count, equals: 1)
         run.cancel()
     }
 
@@ -148,8 +149,8 @@ import Testing
         await until { model.canSave }
         server.addAccount("sam", username: "ana.s")
         await model.save()
-        #expect(model.usernameError == "This username is already taken." && model.usernameAvailable == false)
-        #expect(model.errorMessage == "This username is already taken." && !model.canSave && model.hasChanges)
+        expect(model.usernameError == "This username is already taken." && model.usernameAvailable == false)
+        expect(model.errorMessage == "This username is already taken." && !model.canSave && model.hasChanges)
         run.cancel()
     }
 
@@ -157,11 +158,11 @@ import Testing
         let (model, run) = await opened()
         try await server.app(as: "ana").account.claimUsername("elsewhere")
         await until { model.username == "elsewhere" }
-        #expect(!model.hasChanges)
+        expect(!model.hasChanges)
         model.username = "mine"
         try await server.app(as: "ana").account.claimUsername("again")
         await until { model.isCheckingAvailability }
-        #expect(model.username == "mine")
+        expect(model.username, equals: "mine")
         model.discardChanges()
         await until { model.username == "again" || model.username == "elsewhere" }
         run.cancel()
@@ -172,10 +173,10 @@ import Testing
     @Test func `a picture is saved as soon as it is uploaded`() async {
         let (model, run) = await opened()
         await model.photo?.upload(Self.picture)
-        #expect(model.photoURL != nil && model.photoURL == model.photo?.photo?.url)
-        #expect(model.showSuccess && !model.hasChanges && model.photo?.isUploading == false)
+        expect(model.photoURL != nil && model.photoURL == model.photo?.photo?.url)
+        expect(model.showSuccess && !model.hasChanges && model.photo?.isUploading == false)
         await model.photo?.remove()
-        #expect(model.photoURL == nil && !model.hasChanges && server.requests("DELETE /v1/me/photo").count == 1)
+        expect(model.photoURL == nil && !model.hasChanges && server.requests("DELETE /v1/me/photo").count == 1)
         run.cancel()
     }
 
@@ -185,10 +186,10 @@ import Testing
         server.delay = .seconds(1)
         let upload = Task { await model.photo?.upload(Self.picture) }
         await server.clock.sleepers()
-        #expect(!model.canSave)
+        expect(!model.canSave)
         model.photo?.cancel()
         await upload.value
-        #expect(model.canSave && model.photoURL == nil)
+        expect(model.canSave && model.photoURL == nil)
         run.cancel()
     }
 }

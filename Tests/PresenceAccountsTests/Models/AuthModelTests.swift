@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -18,7 +19,7 @@ import Testing
 
     private func model(_ auth: PresenceAccount) async -> (model: AuthModel, run: Task<Void, Never>) {
         let model = AuthModel(auth: auth)
-        #expect(model.isRestoring && !model.isAuthenticated)
+        expect(model.isRestoring && !model.isAuthenticated)
         let run = Task { await model.run() }
         await until { !model.isRestoring }
         return (model, run)
@@ -34,16 +35,16 @@ import Testing
 
     @Test func `who signs up is signed in, and the password is forgotten`() async {
         let (model, run) = await filled()
-        #expect(model.canSignUp && model.canSignIn && model.canResetPassword)
+        expect(model.canSignUp && model.canSignIn && model.canResetPassword)
         await model.signUp()
         await until { model.isAuthenticated }
-        #expect(model.currentAccount?.email == "ana@example.org" && model.password.isEmpty)
-        #expect(model.errorMessage == nil && !model.isLoading)
-        #expect(signUps.count == 1 && signUps[0]["email"] as? String == "ana@example.org")
-        #expect(signUps[0]["displayName"] as? String == "Ana" && signUps[0]["username"] == nil)
+        expect(model.currentAccount?.email == "ana@example.org" && model.password.isEmpty)
+        expect(model.errorMessage == nil && !model.isLoading)
+        expect(signUps.count == 1 && signUps[0]["email"] as? String == "ana@example.org")
+        expect(signUps[0]["displayName"] as? String == "Ana" && signUps[0]["username"] == nil)
         await model.signOut()
         await until { !model.isAuthenticated }
-        #expect(model.state == .signedOut(.requested))
+        expect(model.state, equals: .signedOut(.requested))
         run.cancel()
     }
 
@@ -56,13 +57,13 @@ import Testing
             model.email = email
             model.password = "battery staple"
             await model.signUp()
-            #expect(model.message == "Please follow the link in the email that we have sent you, then sign in.")
-            #expect(model.errorMessage == nil && !model.isLoading && model.password.isEmpty)
-            #expect(await auth.currentAccount == nil)
+            expect(model.message, equals: "Please follow the link in the email that we have sent you, then sign in.")
+            expect(model.errorMessage == nil && !model.isLoading && model.password.isEmpty)
+            await expect(auth.currentAccount, equals: nil)
         }
         model.email = "ana@example.org"
         model.password = "battery staple"
-        #expect(model.message == nil)
+        expect(model.message, equals: nil)
         await model.signIn()
         await until { model.isAuthenticated }
         run.cancel()
@@ -87,42 +88,42 @@ import Testing
     func `an invalid e-mail is told, and nothing is sent`(email: String) async {
         let (model, run) = await filled()
         model.email = email
-        #expect(!model.isValidEmail && !model.canSignUp && !model.canResetPassword)
-        #expect(model.emailError == (email.isEmpty ? nil : "Please enter a valid email address."))
+        expect(!model.isValidEmail && !model.canSignUp && !model.canResetPassword)
+        expect(model.emailError, equals: email.isEmpty ? nil : "Please enter a valid email address.")
         await model.signUp()
-        #expect(model.errorMessage == "Please enter a valid email address.")
+        expect(model.errorMessage, equals: "Please enter a valid email address.")
         await model.resetPassword()
-        #expect(model.errorMessage == "Please enter a valid email address." && signUps.isEmpty)
-        #expect(server.requests("POST /v1/passwords/forgot").isEmpty)
+        expect(model.errorMessage == "Please enter a valid email address." && signUps.isEmpty)
+        expect(server.requests("POST /v1/passwords/forgot").isEmpty)
         run.cancel()
     }
 
     @Test func `a password is at least as long as the server wants, and the text says the number`() async {
         let (model, run) = await filled()
         model.password = "1234567"
-        #expect(!model.isValidPassword && model.passwordError == "Password must be at least 8 characters.")
+        expect(!model.isValidPassword && model.passwordError == "Password must be at least 8 characters.")
         await model.signUp()
-        #expect(model.errorMessage == "Password must be at least 8 characters." && signUps.isEmpty)
+        expect(model.errorMessage == "Password must be at least 8 characters." && signUps.isEmpty)
         model.password = "12345678"
-        #expect(model.isValidPassword && model.errorMessage == nil)
+        expect(model.isValidPassword && model.errorMessage == nil)
         let lenient = AuthModel(auth: auth, passwordRule: User.PasswordRule(minimumLength: 6))
         lenient.password = "12345"
-        #expect(lenient.passwordError == "Password must be at least 6 characters.")
+        expect(lenient.passwordError, equals: "Password must be at least 6 characters.")
         lenient.password = "123456"
-        #expect(lenient.isValidPassword && lenient.passwordError == nil)
+        expect(lenient.isValidPassword && lenient.passwordError == nil)
         lenient.password = String(repeating: "x", count: 1_025)
-        #expect(lenient.passwordError == "Password is too long.")
+        expect(lenient.passwordError, equals: "Password is too long.")
         run.cancel()
     }
 
     @Test func `a display name is needed, and cut at 50`() async {
         let (model, run) = await filled()
         model.displayName = "  "
-        #expect(!model.isValidDisplayName && !model.canSignUp)
+        expect(!model.isValidDisplayName && !model.canSignUp)
         await model.signUp()
-        #expect(model.errorMessage == "Display name cannot be empty")
+        expect(model.errorMessage, equals: "Display name cannot be empty")
         model.displayName = String(repeating: "x", count: 60)
-        #expect(model.displayName.count == 50 && model.isValidDisplayName && model.displayNameError == nil)
+        expect(model.displayName.count == 50 && model.isValidDisplayName && model.displayNameError == nil)
         run.cancel()
     }
 
@@ -131,21 +132,21 @@ import Testing
         try await auth.signOut()
         let (model, run) = await filled()
         await model.signUp()
-        #expect(model.errorMessage == "This email is already registered." && !model.isAuthenticated)
-        #expect(model.password == "correct horse", "it need not be typed again")
+        expect(model.errorMessage == "This email is already registered." && !model.isAuthenticated)
+        expect(model.password, equals: "correct horse", "it need not be typed again")
         model.email = "other@example.org"
-        #expect(model.errorMessage == nil)
+        expect(model.errorMessage, equals: nil)
         run.cancel()
     }
 
     @Test func `an unknown user and a wrong password have the same text`() async throws {
         let (model, run) = await filled()
         await model.signIn()
-        #expect(model.errorMessage == "Invalid email or password.")
+        expect(model.errorMessage, equals: "Invalid email or password.")
         model.password = ""
-        #expect(!model.canSignIn)
+        expect(!model.canSignIn)
         await model.signIn()
-        #expect(model.errorMessage == "Invalid email or password." && signIns.count == 1)
+        expect(model.errorMessage == "Invalid email or password." && signIns.count == 1)
         run.cancel()
     }
 
@@ -153,11 +154,11 @@ import Testing
         let (model, run) = await filled()
         server.goOffline()
         await model.signUp()
-        #expect(model.errorMessage == "Network error. Please check your connection." && !model.isLoading)
+        expect(model.errorMessage == "Network error. Please check your connection." && !model.isLoading)
         server.goOnline()
         await model.retry()
         await until { model.isAuthenticated }
-        #expect(model.errorMessage == nil)
+        expect(model.errorMessage, equals: nil)
         run.cancel()
     }
 
@@ -166,11 +167,11 @@ import Testing
         server.delay = .seconds(2)
         let signUp = Task { await model.signUp() }
         await server.clock.sleepers()
-        #expect(model.isLoading && !model.canSignUp && !model.canSignIn && model.errorMessage == nil)
+        expect(model.isLoading && !model.canSignUp && !model.canSignIn && model.errorMessage == nil)
         await model.signUp()
         server.clock.advance(by: .seconds(2))
         await signUp.value
-        #expect(!model.isLoading && signUps.count == 1)
+        expect(!model.isLoading && signUps.count == 1)
         run.cancel()
     }
 
@@ -181,7 +182,7 @@ import Testing
         await server.clock.sleepers()
         signIn.cancel()
         await signIn.value
-        #expect(model.errorMessage == nil && !model.isLoading)
+        expect(model.errorMessage == nil && !model.isLoading)
         run.cancel()
     }
 
@@ -190,17 +191,17 @@ import Testing
         try await auth.signOut()
         let (model, run) = await filled()
         await model.resetPassword()
-        #expect(model.message == "Password reset email sent!" && model.errorMessage == nil)
+        expect(model.message == "Password reset email sent!" && model.errorMessage == nil)
         let token = try #require(server.mailToken(to: "ana@example.org", resetsPassword: true))
         model.password = "battery staple"
-        #expect(model.message == nil)
+        expect(model.message, equals: nil)
         await model.setPassword(token: token)
-        #expect(model.message == "Your password was changed. Please sign in." && !model.isAuthenticated)
+        expect(model.message == "Your password was changed. Please sign in." && !model.isAuthenticated)
         await model.setPassword(token: token)
-        #expect(model.errorMessage == "Password must be at least 8 characters.", "it was forgotten")
+        expect(model.errorMessage, equals: "Password must be at least 8 characters.", "it was forgotten")
         model.password = "battery staple"
         await model.setPassword(token: token)
-        #expect(model.errorMessage == "This link is no longer valid. Please ask for a new one.")
+        expect(model.errorMessage, equals: "This link is no longer valid. Please ask for a new one.")
         await model.signIn()
         await until { model.isAuthenticated }
         run.cancel()
@@ -210,23 +211,23 @@ import Testing
         let (model, run) = await filled()
         server.goOffline()
         await model.resetPassword()
-        #expect(model.errorMessage == "Failed to send reset email.")
+        expect(model.errorMessage, equals: "Failed to send reset email.")
         server.goOnline()
         store.failure = CocoaError(.fileWriteOutOfSpace)
         await model.signOut()
-        #expect(model.errorMessage == "Failed to sign out.")
+        expect(model.errorMessage, equals: "Failed to sign out.")
         store.failure = nil
         run.cancel()
         let other = AuthModel(auth: ForeignAccount())
         (other.email, other.password) = ("ana@example.org", "correct horse")
         await other.signIn()
-        #expect(other.errorMessage == "An unexpected error occurred.")
+        expect(other.errorMessage, equals: "An unexpected error occurred.")
     }
 
     @Test func `a session that the server ended brings the forms back`() async {
         let auth = server.app(as: "ana").account
         let (model, run) = await model(auth)
-        #expect(model.isAuthenticated)
+        expect(model.isAuthenticated)
         _ = try? await auth.accessToken()
         // Another device has used the refresh token.
         server.change { $0.grants[1]!.counter += 2 }

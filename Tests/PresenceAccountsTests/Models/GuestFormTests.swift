@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -25,33 +26,33 @@ import Testing
 
     @Test func `a guest begins without fields, and keeps everything as a user`() async throws {
         await running {
-            #expect(model.canSignInAsGuest && !model.isGuest && !model.canUpgrade)
+            expect(model.canSignInAsGuest && !model.isGuest && !model.canUpgrade)
             await model.signInAsGuest()
             await until { model.isGuest }
             let guest = model.currentAccount?.id
-            #expect(model.errorMessage == nil && model.message == nil)
+            expect(model.errorMessage == nil && model.message == nil)
             (model.email, model.password) = (" Ana@example.org", "correct horse")
-            #expect(model.canUpgrade)
+            expect(model.canUpgrade)
             await model.upgrade()
             await until { !model.isGuest }
-            #expect(model.currentAccount?.id == guest && model.currentAccount?.email == "ana@example.org")
-            #expect(model.errorMessage == nil && model.password.isEmpty && !model.canUpgrade)
+            expect(model.currentAccount?.id == guest && model.currentAccount?.email == "ana@example.org")
+            expect(model.errorMessage == nil && model.password.isEmpty && !model.canUpgrade)
         }
         let signUp = try #require(server.requests("POST /v1/accounts").first)
-        #expect(signUp["guest"] as? Bool == true && signUp["displayName"] == nil)
+        expect(signUp["guest"] as? Bool == true && signUp["displayName"] == nil)
     }
 
     @Test func `a guest's name is checked only if there is one`() async {
         await running {
             model.displayName = "  "
-            #expect(!model.canSignInAsGuest)
+            expect(!model.canSignInAsGuest)
             await model.signInAsGuest()
-            #expect(model.errorMessage == "Display name cannot be empty")
-            #expect(server.requests("POST /v1/accounts").isEmpty)
+            expect(model.errorMessage, equals: "Display name cannot be empty")
+            expect(server.requests("POST /v1/accounts").isEmpty)
             model.displayName = " Ana "
             await model.signInAsGuest()
             await until { model.isGuest }
-            #expect(server.requests("POST /v1/accounts").first?["displayName"] as? String == "Ana")
+            expect(server.requests("POST /v1/accounts").first?["displayName"] as? String, equals: "Ana")
         }
     }
 
@@ -60,12 +61,12 @@ import Testing
         await running {
             model.password = "correct horse"
             await model.upgrade()
-            #expect(model.errorMessage == "Please enter a valid email address.")
+            expect(model.errorMessage, equals: "Please enter a valid email address.")
             (model.email, model.password) = ("ana@example.org", "short")
-            #expect(!model.canUpgrade)
+            expect(!model.canUpgrade)
             await model.upgrade()
-            #expect(model.errorMessage == "Password must be at least 8 characters.")
-            #expect(server.requests("POST /v1/me/upgrade").isEmpty)
+            expect(model.errorMessage, equals: "Password must be at least 8 characters.")
+            expect(server.requests("POST /v1/me/upgrade").isEmpty)
         }
     }
 
@@ -76,9 +77,9 @@ import Testing
         await running {
             (model.email, model.password) = ("ana@example.org", "battery staple")
             await model.upgrade()
-            #expect(model.errorMessage == "This email is already registered." && model.isGuest)
+            expect(model.errorMessage == "This email is already registered." && model.isGuest)
             model.email = "bob@example.org"
-            #expect(model.errorMessage == nil)
+            expect(model.errorMessage, equals: nil)
             await model.retry()
             await until { !model.isGuest }
         }
@@ -94,12 +95,12 @@ import Testing
         try await running {
             (model.email, model.password) = (email, "battery staple")
             await model.upgrade()
-            #expect(
-                model.message
-                    == "Please follow the link in the email that we have sent you. Until then you are a guest.")
-            #expect(model.isGuest && model.errorMessage == nil && model.password.isEmpty)
+            expect(
+                model.message,
+                equals: "Please follow the link in the email that we have sent you. Until then you are a guest.")
+            expect(model.isGuest && model.errorMessage == nil && model.password.isEmpty)
             guard email == "ana@example.org" else {
-                return #expect(server.mailToken(to: email) == earlier)
+                return expect(server.mailToken(to: email), equals: earlier)
             }
             try await auth.verifyEmail(token: try #require(server.mailToken(to: email)))
             try await auth.signIn(email: email, password: "battery staple")
@@ -111,10 +112,10 @@ import Testing
         await running {
             server.fail("POST /v1/accounts", with: PresenceError(.forbidden, reason: .guestsOff))
             await model.signInAsGuest()
-            #expect(model.errorMessage == "There are no guests here. Please sign up.")
+            expect(model.errorMessage, equals: "There are no guests here. Please sign up.")
             server.goOffline()
             await model.signInAsGuest()
-            #expect(model.errorMessage == "Network error. Please check your connection." && !model.isLoading)
+            expect(model.errorMessage == "Network error. Please check your connection." && !model.isLoading)
             server.goOnline()
             await model.retry()
             await until { model.isGuest }
@@ -126,20 +127,20 @@ import Testing
         try await auth.signOut()
         try await running {
             model.email = "ana@example.org"
-            #expect(model.canRequestCode && !model.canSignInWithCode)
+            expect(model.canRequestCode && !model.canSignInWithCode)
             await model.requestCode()
-            #expect(model.message == "Please enter the code of the email that we have sent you.")
-            #expect(model.errorMessage == nil && !model.isAuthenticated)
+            expect(model.message, equals: "Please enter the code of the email that we have sent you.")
+            expect(model.errorMessage == nil && !model.isAuthenticated)
             let code = try #require(server.mailCode(to: "ana@example.org"))
             model.code = "\(code.prefix(3)) \(code.suffix(3))"
-            #expect(model.message == nil && model.canSignInWithCode)
+            expect(model.message == nil && model.canSignInWithCode)
             await model.signInWithCode()
             await until { model.isAuthenticated }
-            #expect(model.code.isEmpty && model.currentAccount?.emailVerified == true)
+            expect(model.code.isEmpty && model.currentAccount?.emailVerified == true)
             await model.signOut()
             model.code = code
             await model.signInWithCode()
-            #expect(model.errorMessage == "This code is wrong or no longer valid." && model.code == code)
+            expect(model.errorMessage == "This code is wrong or no longer valid." && model.code == code)
         }
     }
 
@@ -147,27 +148,27 @@ import Testing
         await running {
             model.email = "nobody@example.org"
             await model.requestCode()
-            #expect(model.message == "Please enter the code of the email that we have sent you.")
+            expect(model.message, equals: "Please enter the code of the email that we have sent you.")
             model.email = "nobody"
-            #expect(!model.canRequestCode)
+            expect(!model.canRequestCode)
             await model.requestCode()
-            #expect(model.errorMessage == "Please enter a valid email address.")
-            #expect(server.requests("POST /v1/signin/mail").count == 1)
+            expect(model.errorMessage, equals: "Please enter a valid email address.")
+            expect(server.requests("POST /v1/signin/mail").count, equals: 1)
         }
     }
 
     @Test func `invalid fields of a code are told, and nothing is sent`() async {
         await running {
             await model.signInWithCode()
-            #expect(model.errorMessage == "Please enter a valid email address.")
+            expect(model.errorMessage, equals: "Please enter a valid email address.")
             (model.email, model.code) = ("ana@example.org", " ")
             await model.signInWithCode()
-            #expect(model.errorMessage == "This code is wrong or no longer valid.")
+            expect(model.errorMessage, equals: "This code is wrong or no longer valid.")
             (model.code, model.displayName) = ("123456", " ")
-            #expect(!model.canSignInWithCode)
+            expect(!model.canSignInWithCode)
             await model.signInWithCode()
-            #expect(model.errorMessage == "Display name cannot be empty")
-            #expect(server.requests("POST /v1/sessions").isEmpty)
+            expect(model.errorMessage, equals: "Display name cannot be empty")
+            expect(server.requests("POST /v1/sessions").isEmpty)
         }
     }
 
@@ -177,11 +178,11 @@ import Testing
             server.delay = .seconds(2)
             let signIn = Task { await model.signInAsGuest() }
             await server.clock.sleepers()
-            #expect(model.isLoading && !model.canSignInAsGuest && !model.canRequestCode && !model.canSignInWithCode)
+            expect(model.isLoading && !model.canSignInAsGuest && !model.canRequestCode && !model.canSignInWithCode)
             await model.requestCode()
             server.clock.advance(by: .seconds(2))
             await signIn.value
-            #expect(!model.isLoading && server.requests("POST /v1/signin/mail").isEmpty)
+            expect(!model.isLoading && server.requests("POST /v1/signin/mail").isEmpty)
         }
     }
 
@@ -190,7 +191,7 @@ import Testing
         (model.email, model.code) = ("ana@example.org", "123456")
         for form in [model.signInAsGuest, model.requestCode, model.signInWithCode] {
             await form()
-            #expect(model.errorMessage == "The server does not offer that.")
+            expect(model.errorMessage, equals: "The server does not offer that.")
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -19,34 +20,34 @@ import Testing
         server.delay = .seconds(1)
         let upload = Task { await model.upload(Self.picture) }
         await until { model.progressText == "Uploading... 50%" }
-        #expect(model.isUploading && !model.canRetry)
+        expect(model.isUploading && !model.canRetry)
         await server.clock.sleepers()
         server.clock.advance(by: .seconds(1))
         await upload.value
-        #expect(model.photo?.url.absoluteString == "https://example.org/photo-1.jpg" && model.progressText == nil)
-        #expect(model.photo?.thumbnailURL != nil && model.errorMessage == nil)
+        expect(model.photo?.url.absoluteString == "https://example.org/photo-1.jpg" && model.progressText == nil)
+        expect(model.photo?.thumbnailURL != nil && model.errorMessage == nil)
     }
 
     @Test func `a failed upload is told, and a retry sends the same picture`() async {
         let model = PhotoModel(photos: account)
         server.fail(Self.upload, with: PresenceError(.unavailable))
         await model.upload(Self.picture)
-        #expect(model.errorMessage == "Failed to upload image" && model.canRetry && !model.isUploading)
+        expect(model.errorMessage == "Failed to upload image" && model.canRetry && !model.isUploading)
         await model.retry()
-        #expect(model.photo != nil && model.errorMessage == nil && !model.canRetry)
-        #expect(server.requests(Self.upload).count == 2 && server.uploads == [Self.picture])
+        expect(model.photo != nil && model.errorMessage == nil && !model.canRetry)
+        expect(server.requests(Self.upload).count == 2 && server.uploads == [Self.picture])
     }
 
     @Test func `what cannot be used is told, and not tried again`() async {
         let model = PhotoModel(photos: account)
         await model.upload(Self.picture + Data(count: 5 << 20))
-        #expect(model.errorMessage == "Image is too large. Maximum size is 5MB." && !model.canRetry)
+        expect(model.errorMessage == "Image is too large. Maximum size is 5MB." && !model.canRetry)
         await model.upload(Data("no picture".utf8))
-        #expect(model.errorMessage == "Failed to process image" && !model.canRetry && server.uploads.isEmpty)
+        expect(model.errorMessage == "Failed to process image" && !model.canRetry && server.uploads.isEmpty)
         server.fail(
             Self.upload, with: PresenceError(.validationFailed, reason: .photoNotAnImage))
         await model.upload(Self.picture)
-        #expect(model.errorMessage == "Failed to process image" && !model.canRetry)
+        expect(model.errorMessage == "Failed to process image" && !model.canRetry)
     }
 
     @Test func `a cancelled upload leaves everything unchanged`() async {
@@ -56,9 +57,9 @@ import Testing
         let upload = Task { await model.upload(Self.picture) }
         await server.clock.sleepers()
         model.cancel()
-        #expect(!model.isUploading && model.progress == 0)
+        expect(!model.isUploading && model.progress == 0)
         await upload.value
-        #expect(model.photo == nil && model.errorMessage == nil && !model.canRetry)
+        expect(model.photo == nil && model.errorMessage == nil && !model.canRetry)
     }
 
     @Test func `a second picture replaces an upload in progress`() async {
@@ -71,7 +72,7 @@ import Testing
         await model.upload(Self.picture)
         server.clock.advance(by: .seconds(1))
         await first.value
-        #expect(model.photo?.url.absoluteString == "https://example.org/photo-1.jpg" && !model.isUploading)
+        expect(model.photo?.url.absoluteString == "https://example.org/photo-1.jpg" && !model.isUploading)
     }
 
     @Test func `a picture is removed, and a removal that fails is tried again`() async {
@@ -79,9 +80,9 @@ import Testing
         await model.upload(Self.picture)
         server.goOffline()
         await model.remove()
-        #expect(model.errorMessage == "Failed to remove image" && model.canRetry && model.photo != nil)
+        expect(model.errorMessage == "Failed to remove image" && model.canRetry && model.photo != nil)
         server.goOnline()
         await model.retry()
-        #expect(model.photo == nil && !model.canRetry && model.errorMessage == nil)
+        expect(model.photo == nil && !model.canRetry && model.errorMessage == nil)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -16,7 +17,7 @@ import Testing
             for (key, value) in changes.records { records[key] = value }
         }
         var read = History(messages: 5, conversations: 2)
-        #expect(Set(read.recall(records).conversations.map(\.id)) == ["c1", "c3"])
+        expect(Set(read.recall(records).conversations.map(\.id)), equals: ["c1", "c3"])
     }
 
     private func conversation(first: Int64 = 1) -> ChatConversation {
@@ -40,14 +41,14 @@ import Testing
         var history = History(messages: 50, conversations: 3)
         var records = opened(&history)
         let changes = history.update(conversation(first: 8))
-        #expect(changes.erases)
+        expect(changes.erases)
         for (key, value) in changes.records { records[key] = value }
         var read = History(messages: 50, conversations: 3)
-        #expect(read.recall(records).changes.records.isEmpty)
+        expect(read.recall(records).changes.records.isEmpty)
         let found = read.messages(of: "c1")
-        #expect(found?.messages.map(\.text) == ["t8", "t9", "t10"] && found?.range.first == 8)
+        expect(found?.messages.map(\.text) == ["t8", "t9", "t10"] && found?.range.first == 8)
         for (key, value) in read.update(conversation(first: 11)).records { records[key] = value }
-        #expect(records.keys.sorted() == ["c/c1", "list"])
+        expect(records.keys.sorted(), equals: ["c/c1", "list"])
     }
 
     @Test(arguments: [(0, 0, []), (0, 3, ["c/c1", "list"]), (2, 3, ["c/c1", "list", "m/10/c1", "m/9/c1", "t/c1"])])
@@ -59,7 +60,7 @@ import Testing
         var read = History(messages: messages, conversations: conversations)
         let (found, changes) = read.recall(records)
         for (key, value) in changes.records { records[key] = value }
-        #expect(records.keys.sorted() == left && found.count == min(conversations, 1))
+        expect(records.keys.sorted() == left && found.count == min(conversations, 1))
     }
 
     /// A process may end between any two records, and so may what is on the disk.
@@ -110,13 +111,13 @@ import Testing
             var read = History(messages: 5, conversations: 3)
             _ = read.recall(records)
             guard let (range, messages) = read.messages(of: "c1") else { continue }
-            #expect(messages.compactMap(\.sequence) == Array(range.oldest...range.through))
+            expect(messages.compactMap(\.sequence), equals: Array(range.oldest...range.through))
         }
         var last = History(messages: 5, conversations: 3)
         _ = last.recall(records)
         let found = last.messages(of: "c1")
         let (range, messages) = try #require(found)
-        #expect(range.through == Int64(log.count) && range.version == version)
-        #expect(messages.map(\.text) == log.suffix(5).map(\.text))
+        expect(range.through == Int64(log.count) && range.version == version)
+        expect(messages.map(\.text), equals: log.suffix(5).map(\.text))
     }
 }

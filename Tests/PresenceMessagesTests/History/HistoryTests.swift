@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -58,14 +59,14 @@ import Testing
         try await launch { await open("c1", until: 50, in: $0) }
         try await launchOffline { scene in
             let list = try #require(await first(scene.messages.conversationList))
-            #expect(Set(list.map(\.id)) == ["c1", "c2"] && list.allSatisfy(\.isStale))
-            #expect(list.first { $0.id == "c1" }?.lastMessage?.text == "70")
+            expect(Set(list.map(\.id)) == ["c1", "c2"] && list.allSatisfy(\.isStale))
+            expect(list.first { $0.id == "c1" }?.lastMessage?.text, equals: "70")
             let messages = try #require(await first(scene.messages.messages(in: "c1")))
-            #expect(messages.map(\.text) == (21...70).map { "\($0)" } && messages.isStale)
+            expect(messages.map(\.text) == (21...70).map { "\($0)" } && messages.isStale)
             // This one was never opened here.
             let other = try #require(await first(scene.messages.messages(in: "c2")))
-            #expect(other.map(\.text) == ["one"] && other.isStale)
-            #expect(await scene.messages.hasEarlier(in: "c1"))
+            expect(other.map(\.text) == ["one"] && other.isStale)
+            await expect(scene.messages.hasEarlier(in: "c1"))
         }
     }
 
@@ -76,11 +77,11 @@ import Testing
         for number in 11...13 { server.write("\(number)") }
         try await launch { scene in
             let list = await scene.list { !$0.isStale && $0.count == 13 }
-            #expect(list.map(\.text) == ["1", "2", "3", "four"] + (5...13).map { "\($0)" })
+            expect(list.map(\.text), equals: ["1", "2", "3", "four"] + (5...13).map { "\($0)" })
             let cursors = server.requests("subscribe").compactMap {
                 ($0["conversations"] as? [InMemoryServer.Object])?.first
             }
-            #expect(cursors.last?["after"] as? Int == 10)
+            expect(cursors.last?["after"] as? Int, equals: 10)
             for await list in scene.messages.conversationList where list.allSatisfy({ !$0.isStale }) { break }
         }
     }
@@ -97,10 +98,10 @@ import Testing
         }
         try await launchOffline { scene in
             let list = try #require(await first(scene.messages.messages(in: "c1")))
-            #expect(list.first?.isDeleted == true && list.first?.text == "")
+            expect(list.first?.isDeleted == true && list.first?.text == "")
         }
         let file = try Data(contentsOf: URL(fileURLWithPath: directory.file("storage/history")))
-        #expect(file.range(of: Data("secret".utf8)) == nil)
+        expect(file.range(of: Data("secret".utf8)), equals: nil)
     }
 
     @Test func `too long a time away replaces what was known`() async throws {
@@ -111,9 +112,9 @@ import Testing
         try await launch { scene in
             var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
             let list = await loop.reaches { !$0.isStale }
-            #expect(list?.map(\.text) == (31...80).map { "\($0)" })
+            expect(list?.map(\.text), equals: (31...80).map { "\($0)" })
             let hasMore = try await scene.messages.loadEarlier(in: "c1", limit: 100)
-            #expect(!hasMore)
+            expect(!hasMore)
             await loop.reaches { $0.map(\.text) == (1...80).map { "\($0)" } }
         }
     }
@@ -122,7 +123,7 @@ import Testing
         for number in 1...10 { server.write("\(number)") }
         try await launch(limits: (messages: 3, conversations: 1)) { await open("c1", until: 10, in: $0) }
         try await launchOffline { scene in
-            #expect(await first(scene.messages.messages(in: "c1"))?.map(\.text) == ["8", "9", "10"])
+            await expect(first(scene.messages.messages(in: "c1"))?.map(\.text), equals: ["8", "9", "10"])
         }
     }
 
@@ -133,7 +134,7 @@ import Testing
             await scene.client.signOut()
         }
         let size = try Data(contentsOf: URL(fileURLWithPath: directory.file("storage/history"))).count
-        #expect(size == 12, "only the header")
+        expect(size, equals: 12, "only the header")
     }
 
     @Test func `another user sees nothing of it`() async throws {
@@ -146,10 +147,10 @@ import Testing
                 lists.append(Set(list.map(\.id)))
                 if list.contains(where: { !$0.isStale }) { break }
             }
-            #expect(!lists.contains { $0.contains("c1") }, "\(lists)")
+            expect(!lists.contains { $0.contains("c1") }, "\(lists)")
         }
         try await launchOffline(user: "cy") { scene in
-            #expect(await first(scene.messages.conversationList).map { Set($0.map(\.id)) } == ["c2", "c3"])
+            await expect(first(scene.messages.conversationList).map { Set($0.map(\.id)) }, equals: ["c2", "c3"])
         }
     }
 
@@ -157,7 +158,7 @@ import Testing
         server.write("one")
         try await launch { await open("c1", until: 1, in: $0) }
         try await launchOffline(user: "cy") { scene in
-            #expect(await first(scene.messages.messages(in: "c1"))?.isEmpty == true)
+            await expect(first(scene.messages.messages(in: "c1"))?.isEmpty, equals: true)
             await #expect(throws: PresenceError.self) { try await scene.messages.conversation("c1") }
         }
     }
@@ -173,8 +174,8 @@ import Testing
                 try await Task.sleep(for: .seconds(600))
                 return "t"
             })
-        #expect(await first(scene.messages.messages(in: "c1"))?.map(\.text) == ["one"])
-        #expect(await first(scene.messages.conversationList)?.isEmpty == false)
+        await expect(first(scene.messages.messages(in: "c1"))?.map(\.text), equals: ["one"])
+        await expect(first(scene.messages.conversationList)?.isEmpty, equals: false)
         await scene.client.close()
     }
 
@@ -190,7 +191,7 @@ import Testing
             for await list in scene.messages.conversationList where !list.contains(where: { $0.id == "c1" }) { break }
         }
         try await launchOffline { scene in
-            #expect(await first(scene.messages.conversationList)?.map(\.id) == ["c2"])
+            await expect(first(scene.messages.conversationList)?.map(\.id), equals: ["c2"])
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceKit
 import PresenceMessages
 import PresenceTesting
@@ -45,13 +46,13 @@ import Testing
 
     @Test func `messages appear as they are written, with title, sender and status`() async {
         await following(model) {
-            #expect(model.title == "Bob")
+            expect(model.title, equals: "Bob")
             server.write("Hello", from: "bob", in: "c1")
             await write("Hi!")
             await until { model.messages.map(\.text) == ["Hello", "Hi!"] }
             await sent(model)
-            #expect(model.messages.map { model.sender(of: $0) } == ["Bob", "Ana"])
-            #expect(model.messages.map { model.statusText(of: $0) } == [nil, "Sent"])
+            expect(model.messages.map { model.sender(of: $0) }, equals: ["Bob", "Ana"])
+            expect(model.messages.map { model.statusText(of: $0) }, equals: [nil, "Sent"])
             server.mark("bob", delivered: 2, in: "c1")
             await until { model.messages.last.flatMap { model.statusText(of: $0) } == "Delivered" }
             server.mark("bob", read: 2, in: "c1")
@@ -63,16 +64,16 @@ import Testing
         await following(model) {
             model.isPriority = true
             model.priorityReason = "  " + String(repeating: "x", count: 300)
-            #expect(model.priorityReason.count == 200)
+            expect(model.priorityReason.count, equals: 200)
             await write("one")
-            #expect(!model.isPriority && model.priorityReason.isEmpty)
+            expect(!model.isPriority && model.priorityReason.isEmpty)
             model.isPriority = true
             await write("two")
             model.priorityReason = "not urgent after all"
             await write("three")
             await until { model.messages.count == 3 }
-            #expect(model.messages.map(\.isPriority) == [true, true, false])
-            #expect(model.messages.map(\.priorityReason?.count) == [198, nil, nil])
+            expect(model.messages.map(\.isPriority), equals: [true, true, false])
+            expect(model.messages.map(\.priorityReason?.count), equals: [198, nil, nil])
         }
     }
 
@@ -82,7 +83,7 @@ import Testing
             model.priorityReason = "now"
             await scene.writes.set(mayAppend: false)
             await write("one")
-            #expect(model.text == "one" && model.isPriority && model.priorityReason == "now")
+            expect(model.text == "one" && model.isPriority && model.priorityReason == "now")
             await scene.writes.set()
             await model.send()
             await until { model.messages.map(\.priorityReason) == ["now"] }
@@ -92,7 +93,7 @@ import Testing
     @Test func `in a group it says how many have read`() async {
         let model = Self.model("g1", scene, clock)
         await following(model) {
-            #expect(model.title == "Bob, Cy")
+            expect(model.title, equals: "Bob, Cy")
             model.text = "all"
             await model.send()
             await sent(model)
@@ -101,7 +102,7 @@ import Testing
             await until { model.messages.last.flatMap { model.statusText(of: $0) } == "Read by 1" }
             server.write("mine", from: "bob", in: "g1")
             await until { model.messages.count == 2 }
-            #expect(!model.canEdit(model.messages[1]) && !model.canDelete(model.messages[1]), "bob's, who owns it")
+            expect(!model.canEdit(model.messages[1]) && !model.canDelete(model.messages[1]), "bob's, who owns it")
         }
     }
 
@@ -110,7 +111,7 @@ import Testing
         await following(model) {
             server.write("rude", from: "cy", in: "g2")
             await until { model.messages.count == 1 }
-            #expect(model.canDelete(model.messages[0]))
+            expect(model.canDelete(model.messages[0]))
             await model.delete(model.messages[0])
             await until { model.messages[0].isDeleted && model.messages[0].deletedBy == "ana" }
         }
@@ -122,10 +123,10 @@ import Testing
             await write("one")
             await write("two")
             await until { model.messages.map { model.statusText(of: $0) } == ["Sending…", "Sending…"] }
-            #expect(model.text.isEmpty && model.errorMessage == nil)
+            expect(model.text.isEmpty && model.errorMessage == nil)
             server.goOnline()
             await until { model.messages.map { model.statusText(of: $0) } == ["Sent", "Sent"] }
-            #expect(server.texts(in: "c1") == ["one", "two"])
+            expect(server.texts(in: "c1"), equals: ["one", "two"])
         }
     }
 
@@ -136,14 +137,12 @@ import Testing
             await write("one")
             await write("two")
             await until { model.messages.map(\.status) == [.failed, .failed] }
-            #expect(
-                model.messages.map { model.statusText(of: $0) } == [
-                    "Not sent: You are not allowed to do that.", "Not sent: You are not allowed to do that.",
-                ])
+            let refused = "Not sent: You are not allowed to do that."
+            expect(model.messages.map { model.statusText(of: $0) }, equals: [refused, refused])
             await model.retry(model.messages[0])
             await model.discard(model.messages[1])
             await until { model.messages.map(\.status) == [.sent] }
-            #expect(server.texts(in: "c1") == ["one"])
+            expect(server.texts(in: "c1"), equals: ["one"])
         }
     }
 
@@ -151,31 +150,31 @@ import Testing
         await following(model) {
             await scene.writes.set(mayAppend: false)
             await write("precious")
-            #expect(model.text == "precious" && model.errorMessage == "The change could not be kept on this device.")
+            expect(model.text == "precious" && model.errorMessage == "The change could not be kept on this device.")
             await scene.writes.set(mayAppend: false, delay: .seconds(1))
             let sending = Task { await model.send() }
             await scene.writes.clock.sleepers()
             model.text = "next"
             scene.writes.clock.advance(by: .seconds(1))
             await sending.value
-            #expect(model.text == "next" && model.errorMessage != nil)
+            expect(model.text == "next" && model.errorMessage != nil)
         }
     }
 
     @Test func `an empty text is not sent, and one that is too long shows an error while it is written`() async {
         for text in ["", "  \n"] {
             model.text = text
-            #expect(!model.canSend && model.textError == nil)
+            expect(!model.canSend && model.textError == nil)
             await model.send()
         }
         model.text = String(repeating: "x", count: 5_001)
-        #expect(!model.canSend && model.textError == "A message must be 5000 characters or less")
+        expect(!model.canSend && model.textError == "A message must be 5000 characters or less")
         await model.send()
-        #expect(await scene.writes.tried.isEmpty)
+        await expect(scene.writes.tried.isEmpty)
         model.text = " trimmed\n"
         await model.send()
         await server.received("send")
-        #expect(server.texts(in: "c1") == ["trimmed"])
+        expect(server.texts(in: "c1"), equals: ["trimmed"])
     }
 
     @Test func `a text is edited in the field, and the draft is restored afterwards`() async throws {
@@ -185,19 +184,19 @@ import Testing
             model.text = "a draft"
             let message = try #require(model.messages.first)
             model.beginEditing(message)
-            #expect(model.text == "On my wya" && !model.canSend, "nothing is changed yet")
+            expect(model.text == "On my wya" && !model.canSend, "nothing is changed yet")
             model.text = "On my way"
             await model.send()
             await until { model.messages.first?.text == "On my way" }
-            #expect(model.messages[0].isEdited && model.editing == nil && model.text == "a draft")
+            expect(model.messages[0].isEdited && model.editing == nil && model.text == "a draft")
 
             await scene.writes.set(mayAppend: false)
             model.beginEditing(model.messages[0])
             model.text = "Nearly there"
             await model.send()
-            #expect(model.editing != nil && model.text == "Nearly there" && model.errorMessage != nil)
+            expect(model.editing != nil && model.text == "Nearly there" && model.errorMessage != nil)
             model.cancelEditing()
-            #expect(model.text == "a draft")
+            expect(model.text, equals: "a draft")
         }
     }
 
@@ -214,16 +213,16 @@ import Testing
             await model.send()
             await model.delete(model.messages[1])
             await until { model.messages.map(\.hasPendingChange) == [true, true, false] }
-            #expect(model.editing == nil && model.messages[0].text == "ONE" && model.messages[1].isDeleted)
-            #expect(server.texts(in: "c1") == ["one", "two", "three"] && model.errorMessage == nil)
+            expect(model.editing == nil && model.messages[0].text == "ONE" && model.messages[1].isDeleted)
+            expect(server.texts(in: "c1") == ["one", "two", "three"] && model.errorMessage == nil)
 
             server.fail("editMessage")
             server.goOnline()
             await until { model.messages.map(\.text) == ["one", "", "three"] && model.refusedChanges.count == 1 }
-            #expect(model.refusedChanges.first?.failure?.code == .forbidden)
+            expect(model.refusedChanges.first?.failure?.code, equals: .forbidden)
             await model.retry(model.refusedChanges[0])
             await until { model.messages.first?.text == "ONE" && model.refusedChanges.isEmpty }
-            #expect(model.messages.first?.editCount == 1)
+            expect(model.messages.first?.editCount, equals: 1)
         }
     }
 
@@ -234,10 +233,10 @@ import Testing
             model.beginEditing(model.messages[0])
             try await scene.messages.delete(model.messages[0])
             await until { model.editing == nil && model.messages[0].isDeleted }
-            #expect(model.text.isEmpty && model.statusText(of: model.messages[0]) == nil)
+            expect(model.text.isEmpty && model.statusText(of: model.messages[0]) == nil)
             model.beginEditing(model.messages[0])
             await model.delete(model.messages[0])
-            #expect(model.editing == nil && server.requests("deleteMessage").count == 1)
+            expect(model.editing == nil && server.requests("deleteMessage").count == 1)
         }
     }
 
@@ -257,7 +256,7 @@ import Testing
             server.write("three", from: "bob", in: "c1")
             await until { model.messages.count == 3 && model.conversation?.unreadCount == 1 }
             let marks = server.requests("mark").compactMap { $0["read"] as? Int }
-            #expect(marks == [1, 2])
+            expect(marks, equals: [1, 2])
         }
     }
 
@@ -268,16 +267,16 @@ import Testing
             server.hold()
             let loading = Task { await model.loadEarlier(limit: 20) }
             await server.received("getMessages")
-            #expect(model.isLoadingEarlier)
+            expect(model.isLoadingEarlier)
             await model.loadEarlier(limit: 20)
             server.release()
             await loading.value
             await until { model.messages.first?.text == "6" }
-            #expect(model.hasEarlier && !model.isLoadingEarlier)
+            expect(model.hasEarlier && !model.isLoadingEarlier)
             await model.loadEarlier()
             await until { model.messages.count == 75 && !model.hasEarlier }
             await model.loadEarlier()
-            #expect(server.requests("getMessages").count == 2)
+            expect(server.requests("getMessages").count, equals: 2)
         }
     }
 
@@ -285,14 +284,14 @@ import Testing
         await following(model) {
             model.text = "H"
             await server.received("typing")
-            #expect(typings() == [true])
+            expect(typings(), equals: [true])
             await write("Hello")
             await server.received("typing", count: 2)
-            #expect(typings() == [true, false])
+            expect(typings(), equals: [true, false])
             await sent(model)
             model.beginEditing(model.messages[0])
             model.text = "Hello!"
-            #expect(typings().count == 2)
+            expect(typings().count, equals: 2)
             server.setTyping(["bob"], in: "c1")
             await until { model.typing.text == "Bob is typing…" }
         }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -34,13 +35,13 @@ import Testing
     @Test func `the newest is first, and a new one is an arrival until it is seen`() async {
         server.notify("ana", id: "a", title: "A")
         await following {
-            #expect(model.notifications.map(\.id) == ["a"] && model.unseenCount == 1 && model.arrival == nil)
+            expect(model.notifications.map(\.id) == ["a"] && model.unseenCount == 1 && model.arrival == nil)
             server.notify("ana", id: "b", title: "B")
             await until { model.notifications.map(\.id) == ["b", "a"] }
-            #expect(model.arrival?.id == "b" && model.unreadCount == 2)
+            expect(model.arrival?.id == "b" && model.unreadCount == 2)
             see(upTo: 2)
             await until { model.unseenCount == 0 }
-            #expect(model.arrival == nil)
+            expect(model.arrival, equals: nil)
         }
     }
 
@@ -52,7 +53,7 @@ import Testing
             await until { model.unseenCount == 0 }
             server.notify("ana", title: "B")
             await until { model.notifications.count == 2 && model.unseenCount == 0 }
-            #expect(model.unreadCount == 2 && model.arrival == nil)
+            expect(model.unreadCount == 2 && model.arrival == nil)
             model.isVisible = false
             server.notify("ana", title: "C")
             await until { model.unseenCount == 1 }
@@ -68,7 +69,7 @@ import Testing
                 while await marks().count < tries { await Task.yield() }
                 await until { model.errorMessage != nil && model.unseenCount == 1 }
                 for _ in 0..<100 { await Task.yield() }
-                #expect(await marks().count == tries)
+                await expect(marks().count, equals: tries)
                 model.isVisible = false
             }
             await scene.writes.set()
@@ -81,7 +82,7 @@ import Testing
             await scene.writes.set()
             server.notify("ana", title: "C")
             await until { model.unseenCount == 0 }
-            #expect(await marks() == [1, 1, 1, 2, 3].map { Ask.NotificationMarks(seen: $0) })
+            await expect(marks(), equals: [1, 1, 1, 2, 3].map { Ask.NotificationMarks(seen: $0) })
         }
     }
 
@@ -93,7 +94,7 @@ import Testing
         while await loop.next()?.notifications.count != 2 {}
         await following {
             await until { model.notifications.count == 2 }
-            #expect(model.arrival == nil)
+            expect(model.arrival, equals: nil)
         }
     }
 
@@ -108,15 +109,15 @@ import Testing
         await until { model.arrival?.id == "b" }
         script.show([], of: nil)
         await until { model.notifications.isEmpty }
-        #expect(model.arrival == nil)
+        expect(model.arrival, equals: nil)
         script.show(["b"], of: "bob")
         await until { model.notifications.map(\.id) == ["b"] }
-        #expect(model.arrival == nil)
+        expect(model.arrival, equals: nil)
         script.show(["b", "c"], of: "bob")
         await until { model.arrival?.id == "c" }
         script.show(["c"], of: "ana")
         await until { model.notifications.map(\.id) == ["c"] }
-        #expect(model.arrival == nil, "another user's, without a list that is empty between them")
+        expect(model.arrival, equals: nil, "another user's, without a list that is empty between them")
     }
 
     @Test func `another user's notification is marked, whatever was tried for the former user`() async {
@@ -141,16 +142,16 @@ import Testing
             await until { model.notifications.count == 120 }
             see(upTo: 120)
             await until { model.unseenCount == 0 }
-            #expect(model.notifications.count == 120)
+            expect(model.notifications.count, equals: 120)
             await scene.goOffline()
             server.notify("ana", title: "121")
             try await notifications.markRead([model.notifications[0]])
             await until { model.unreadCount == 119 }
-            #expect(model.notifications.count == 120 && model.notifications.first?.isRead == true)
+            expect(model.notifications.count == 120 && model.notifications.first?.isRead == true)
             await scene.goOnline()
             await until { model.notifications.count == 50 }
-            #expect(model.notifications.first?.title == "121" && model.unreadCount == 120 && model.hasEarlier)
-            #expect(try await notifications.loadEarlier(limit: 30))
+            expect(model.notifications.first?.title == "121" && model.unreadCount == 120 && model.hasEarlier)
+            try await expect(notifications.loadEarlier(limit: 30))
             await until { model.notifications.count == 80 }
         }
     }
@@ -165,14 +166,15 @@ import Testing
             await model.markAllRead()
             await until { model.unreadCount == 0 }
             await model.markAllRead()
-            #expect(
-                await marks() == [
+            await expect(
+                marks(),
+                equals: [
                     Ask.NotificationMarks(read: [3]), Ask.NotificationMarks(archived: [2]),
                     Ask.NotificationMarks(read: [1]),
                 ])
             await server.received("markNotifications")
             await until { model.unreadCount == 0 }
-            #expect(!server.notify("ana", id: "b", title: "again"), "an id that was archived stays known")
+            expect(!server.notify("ana", id: "b", title: "again"), "an id that was archived stays known")
         }
     }
 
@@ -191,7 +193,7 @@ import Testing
             await until { model.notifications.count == 50 && model.hasEarlier }
             await scene.goOffline()
             await model.loadEarlier()
-            #expect(model.errorMessage == "There is no connection to the server." && !model.isLoadingEarlier)
+            expect(model.errorMessage == "There is no connection to the server." && !model.isLoadingEarlier)
             await scene.goOnline()
             // The list that is read again after the break has the newest 50.
             while model.hasEarlier, !Task.isCancelled {
@@ -199,7 +201,7 @@ import Testing
                 await Task.yield()
             }
             await until { model.notifications.count == 70 && !model.hasEarlier }
-            #expect(model.errorMessage == nil && model.arrival == nil)
+            expect(model.errorMessage == nil && model.arrival == nil)
             await scene.writes.set(mayAppend: false)
             await model.markAllRead()
             await until { model.errorMessage != nil && model.unreadCount == 70 }

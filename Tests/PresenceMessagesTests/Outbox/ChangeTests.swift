@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -20,15 +21,15 @@ import Testing
         await scene.connected()
         let messages = try await sent(scene, "one", "two")
         let edited = try await scene.messages.edit(messages[0], text: "ONE")
-        #expect(edited.text == "ONE" && edited.editCount == 1 && !edited.hasPendingChange)
-        #expect(try await scene.messages.delete(messages[1]).isDeleted)
+        expect(edited.text == "ONE" && edited.editCount == 1 && !edited.hasPendingChange)
+        try await expect(scene.messages.delete(messages[1]).isDeleted)
         let error = await #expect(throws: PresenceError.self) {
             try await scene.messages.edit(messages[1], text: "again")
         }
-        #expect(error?.code == .conflict)
+        expect(error?.code, equals: .conflict)
         var refused = scene.messages.refusedChanges.makeAsyncIterator()
-        #expect(await refused.next() == [], "who was told is not told again")
-        #expect(try await scene.client.keptWrites(ofKinds: ["message", "messageChange"]).writes.isEmpty)
+        await expect(refused.next(), equals: [], "who was told is not told again")
+        try await expect(scene.client.keptWrites(ofKinds: ["message", "messageChange"]).writes.isEmpty)
     }
 
     @Test func `a message that the device knows is changed by its id alone`() async throws {
@@ -39,21 +40,21 @@ import Testing
         let theirs = try #require(await loop.reaches { $0.count == 1 }?.first)
         let own = try await scene.messages.send("one", in: "c1")
         await loop.reaches { $0[own.id]?.sequence != nil }
-        #expect(try await scene.messages.editMessage(id: own.id, newText: "ONE").text == "ONE")
-        #expect(try await scene.messages.deleteMessage(id: own.id).isDeleted)
+        try await expect(scene.messages.editMessage(id: own.id, newText: "ONE").text, equals: "ONE")
+        try await expect(scene.messages.deleteMessage(id: own.id).isDeleted)
         try await scene.messages.updateMessageStatus(messageId: theirs.id, status: .read)
         await loop.reaches { $0.first?.status == .read }
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.deleteMessage(id: "other") }
-        #expect(error?.code == .notFound)
+        expect(error?.code, equals: .notFound)
 
         // Also the newest of a conversation, and one that is being sent, while no messages are observed.
         let second = Scene(scene.server)
         var list = second.messages.conversationList.makeAsyncIterator()
         await list.reaches { $0.first?.lastMessage?.id == own.id }
-        #expect(await second.messages.message(own.id)?.isDeleted == true)
+        await expect(second.messages.message(own.id)?.isDeleted, equals: true)
         scene.server.isThere(false)
         let waiting = try await second.messages.send("two", in: "c1")
-        #expect(try await second.messages.editMessage(id: waiting.id, newText: "TWO").text == "TWO")
+        try await expect(second.messages.editMessage(id: waiting.id, newText: "TWO").text, equals: "TWO")
     }
 
     @Test func `without one it returns at once, is shown, and is sent on the next connection, in order`() async throws {
@@ -65,33 +66,34 @@ import Testing
         await loop.reaches { $0.count == 2 && $0.allSatisfy { $0.sequence != nil } }
         await list.reaches { !$0.isEmpty }
         scene.server.isThere(false)
-        #expect(try await scene.messages.edit(messages[0], text: "first").text == "first")
+        try await expect(scene.messages.edit(messages[0], text: "first").text, equals: "first")
         try await scene.messages.edit(messages[0], text: "second")
-        #expect(try await scene.messages.delete(messages[1]).isDeleted)
+        try await expect(scene.messages.delete(messages[1]).isDeleted)
         let third = try await scene.messages.send("three", in: "c1")
         try await scene.messages.edit(third, text: "THREE")
         try await scene.messages.mute("c1", for: .seconds(3_600))
         try await scene.messages.archive("c1")
         let shown = await loop.reaches { $0.count == 3 && $0[2].text == "THREE" }
-        #expect(shown?.map(\.text) == ["second", "", "THREE"])
-        #expect(shown?.map(\.hasPendingChange) == [true, true, true] && shown?[1].isDeleted == true)
+        expect(shown?.map(\.text), equals: ["second", "", "THREE"])
+        expect(shown?.map(\.hasPendingChange) == [true, true, true] && shown?[1].isDeleted == true)
         let settings = await list.reaches { $0.first?.isArchived == true }
-        #expect(settings?.first?.isMuted == true && settings?.first?.mutedUntil != nil)
-        #expect(scene.server.texts(in: "c1") == ["one", "two"])
+        expect(settings?.first?.isMuted == true && settings?.first?.mutedUntil != nil)
+        expect(scene.server.texts(in: "c1"), equals: ["one", "two"])
 
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         _ = try await scene.messages.waiting.until { $0 == 0 }
         let made = await loop.reaches { $0.allSatisfy { !$0.hasPendingChange && $0.sequence != nil } }
-        #expect(made?.map(\.text) == ["second", "", "THREE"])
-        #expect(made?.first?.editHistory?.map(\.text) == ["one", "first"])
+        expect(made?.map(\.text), equals: ["second", "", "THREE"])
+        expect(made?.first?.editHistory?.map(\.text), equals: ["one", "first"])
         await list.reaches { $0.first?.isArchived == true && $0.first?.isMuted == true }
         let asked = scene.server.state.withLock { $0.asked.compactMap { $0["type"] as? String } }
         let changes = asked.filter {
             ["send", "editMessage", "deleteMessage", "conversationSettings"].contains($0)
         }
-        #expect(
-            changes.dropFirst(2) == [
+        expect(
+            changes.dropFirst(2),
+            equals: [
                 "editMessage", "editMessage", "deleteMessage", "send", "editMessage", "conversationSettings",
                 "conversationSettings",
             ])
@@ -108,13 +110,13 @@ import Testing
         try await scene.messages.archive("c1")
         _ = try await scene.messages.waiting.until { $0 == 0 }
         let stored = scene.server.state.withLock { $0.talks["c1"]!.log[0] }
-        #expect(stored["text"] as? String == "three" && stored["editCount"] as? Int == 2)
+        expect(stored["text"] as? String == "three" && stored["editCount"] as? Int == 2)
         try await scene.messages.delete(messages[0])
         _ = try await scene.messages.waiting.until { $0 == 0 }
         let (deleted, settings) = scene.server.state.withLock {
             ($0.talks["c1"]!.log[0]["deletedAt"] != nil, $0.talks["c1"]!.settings["ana"]?["archived"] as? Bool)
         }
-        #expect(deleted && settings == true)
+        expect(deleted && settings == true)
     }
 
     @Test func `a later rejection is reported, after a launch too, and can be retried or discarded`() async throws {
@@ -135,7 +137,7 @@ import Testing
             await scene.connected()
             var refused = scene.messages.refusedChanges.makeAsyncIterator()
             let both = await refused.reaches { $0.count == 2 }
-            #expect(both?.allSatisfy { $0.failure?.code == .forbidden && $0.conversationId == "c1" } == true)
+            expect(both?.allSatisfy { $0.failure?.code == .forbidden && $0.conversationId == "c1" }, equals: true)
             server.isThere(false)
             await scene.client.disconnect()
         }
@@ -148,9 +150,9 @@ import Testing
         server.isThere(true)
         await scene.connected()
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(server.texts(in: "c1") == ["one", "x"])
+        expect(server.texts(in: "c1"), equals: ["one", "x"])
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.discard(both[0].id) }
-        #expect(error?.code == .notFound)
+        expect(error?.code, equals: .notFound)
     }
 
     @Test func `a rate limit does not delay the caller`() async throws {
@@ -159,13 +161,13 @@ import Testing
         let messages = try await sent(scene, "one")
         scene.server.refuse("editMessage", ["code": "rate_limited", "retryAfter": 5_000])
         let shown = try await scene.messages.edit(messages[0], text: "two")
-        #expect(shown.text == "two" && scene.server.texts(in: "c1") == ["one"])
+        expect(shown.text == "two" && scene.server.texts(in: "c1") == ["one"])
         await scene.clock.sleepers(1)
         let later = try await scene.messages.edit(messages[0], text: "three")
-        #expect(later.text == "three" && scene.server.requests("editMessage").count == 1, "nor a later one")
+        expect(later.text == "three" && scene.server.requests("editMessage").count == 1, "nor a later one")
         scene.clock.advance(by: .seconds(5))
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["three"])
+        expect(scene.server.texts(in: "c1"), equals: ["three"])
     }
 
     @Test func `a write whose removal failed is removed with the next change`() async throws {
@@ -176,11 +178,11 @@ import Testing
         try await scene.messages.edit(messages[0], text: "two")
         await writes.set(mayRemove: false)
         try await scene.messages.edit(messages[0], text: "three")
-        #expect(await writes.load().writes.count == 1)
+        await expect(writes.load().writes.count, equals: 1)
         await writes.set()
         try await scene.messages.edit(messages[0], text: "four")
-        #expect(await writes.load().writes.isEmpty)
-        #expect(await scene.messages.outbox.unremoved.isEmpty)
+        await expect(writes.load().writes.isEmpty)
+        await expect(scene.messages.outbox.unremoved.isEmpty)
     }
 
     @Test func `an older reply does not replace later events`() async throws {
@@ -195,12 +197,12 @@ import Testing
         let edit = MessageChange(conversationId: "c1", user: "ana", kind: .edit(message: message.id, text: "two"))
         let older = Wire.Message(id: message.id, seq: 1, version: 2, from: "ana", at: 0, text: "two")
         await scene.messages.hold(edit, older, at: version - 1)
-        #expect(await scene.messages.conversations["c1"]?.lastMessage?.text == "three")
+        await expect(scene.messages.conversations["c1"]?.lastMessage?.text, equals: "three")
         let mute = MessageChange(conversationId: "c1", user: "ana", kind: .mute(until: nil))
         await scene.messages.hold(mute, nil, at: version - 1)
-        #expect(await scene.messages.conversations["c1"]?.isMuted == false)
+        await expect(scene.messages.conversations["c1"]?.isMuted, equals: false)
         await scene.messages.hold(mute, nil, at: version)
-        #expect(await scene.messages.conversations["c1"]?.isMuted == true)
+        await expect(scene.messages.conversations["c1"]?.isMuted, equals: true)
     }
 
     @Test func `a conversation is muted for at most 366 days`() async throws {
@@ -212,7 +214,7 @@ import Testing
             let error = await #expect(throws: PresenceError.self) {
                 try await scene.messages.mute("c1", for: duration)
             }
-            #expect(error?.code == .validationFailed && error?.field == "muteFor")
+            expect(error?.code == .validationFailed && error?.field == "muteFor")
         }
         // As an earlier version stored it.
         let end = Date(timeIntervalSince1970: 1e18)
@@ -221,7 +223,7 @@ import Testing
         await scene.messages.pump("c1")
         _ = try await scene.messages.waiting.until { $0 == 0 }
         let asked = scene.server.requests("conversationSettings").compactMap { $0["muteFor"] as? Int }
-        #expect(asked.count == 2 && asked[1] == 366 * 86_400_000)
+        expect(asked.count == 2 && asked[1] == 366 * 86_400_000)
     }
 
     @Test func `another user's change is not stored, and one in flight at a sign-out is not made`() async throws {
@@ -232,13 +234,13 @@ import Testing
         let refused = await #expect(throws: PresenceError.self) {
             try await scene.messages.keep(.change(other), as: "zoe")
         }
-        #expect(refused?.code == .signedOut)
+        expect(refused?.code, equals: .signedOut)
         scene.server.cut("editMessage", .silence)
         let edit = Task { try await scene.messages.edit(messages[0], text: "two") }
         while scene.server.requests("editMessage").isEmpty { await Task.yield() }
         await scene.client.signOut()
         let error = await #expect(throws: PresenceError.self) { try await edit.value }
-        #expect(error?.code == .signedOut)
+        expect(error?.code, equals: .signedOut)
     }
 
     @Test func `a mute that ends before there is a connection has no effect`() async throws {
@@ -246,13 +248,13 @@ import Testing
         await scene.connected()
         try await scene.messages.mute("c1")
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.state.withLock { $0.talks["c1"]!.settings["ana"]?["muted"] as? Bool } == true)
+        expect(scene.server.state.withLock { $0.talks["c1"]!.settings["ana"]?["muted"] as? Bool }, equals: true)
         scene.server.isThere(false)
         try await scene.messages.mute("c1", for: .zero)
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.state.withLock { $0.talks["c1"]!.settings["ana"]?["muted"] as? Bool } == nil)
+        expect(scene.server.state.withLock { $0.talks["c1"]!.settings["ana"]?["muted"] as? Bool }, equals: nil)
     }
 
     @Test func `a sign-out ends all waits, and deletes pending changes`() async throws {
@@ -264,7 +266,7 @@ import Testing
         await scene.client.signOut()
         var waiting = scene.messages.waiting.makeAsyncIterator()
         await waiting.reaches { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["one"])
+        expect(scene.server.texts(in: "c1"), equals: ["one"])
     }
 
     @Test func `a failed message cannot be changed`() async throws {
@@ -275,6 +277,6 @@ import Testing
         let message = try await scene.messages.send("one", in: "c1")
         await loop.reaches { $0.last?.status == .failed }
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.delete(message) }
-        #expect(error?.code == .notFound)
+        expect(error?.code, equals: .notFound)
     }
 }

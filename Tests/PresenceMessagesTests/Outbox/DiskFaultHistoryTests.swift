@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -78,12 +79,12 @@ private actor RandomWrites: WriteQueue {
         let device = HistoryDevice(server, writes)
         while await !writes.all.isEmpty, !Task.isCancelled { await Task.yield() }
 
-        #expect(server.texts(in: "c1").filter { $0.hasPrefix("own") } == promised.texts)
+        expect(server.texts(in: "c1").filter { $0.hasPrefix("own") }, equals: promised.texts)
         let (talk, read) = server.state.withLock { ($0.talks["c1"]!, $0.notices["ana"]!.read) }
-        #expect((talk.settings["ana"]?["muted"] != nil) == promised.isMuted)
-        #expect(Set(read) == promised.notices)
+        expect(talk.settings["ana"]?["muted"] != nil, equals: promised.isMuted)
+        expect(Set(read), equals: promised.notices)
         let showsPreview = server.notificationSettings(of: "ana")["preview"] as? Bool ?? true
-        #expect(showsPreview == promised.showsPreview ?? true)
+        expect(showsPreview == promised.showsPreview ?? true)
         await device.client.close()
     }
 

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -41,17 +42,17 @@ import Testing
             let (scene, messages) = try await offline(storage)
             for message in messages { await scene.messages.updateStatus(of: message, to: .read) }
             await scene.messages.updateStatus(of: messages[0], to: .read)
-            #expect(try await kept(storage).map(\.read) == [3])
+            try await expect(kept(storage).map(\.read), equals: [3])
             await scene.client.disconnect()
         }
-        #expect(read() == 0)
+        expect(read(), equals: 0)
         server.isThere(true)
         let storage = try await OutboxTests.reopened(directory)
         let scene = Scene(server, storage: storage)
         await scene.connected()
         while read() != 3 { await Task.yield() }
         while try await !kept(storage).isEmpty { await Task.yield() }
-        #expect(server.requests("mark").filter { $0["read"] != nil }.count == 1)
+        expect(server.requests("mark").filter { $0["read"] != nil }.count, equals: 1)
     }
 
     @Test func `one mark is stored for each conversation and kind, and a read message is delivered`() async throws {
@@ -61,10 +62,10 @@ import Testing
         await scene.messages.markRead(in: "c1", upTo: 2)
         await scene.messages.keep(Ask.Mark(conversation: "c2", delivered: 1, read: nil))
         let marks = try await kept(storage)
-        #expect(marks.map(\.conversation) == ["c1", "c1", "c2"])
-        #expect(marks.map(\.delivered) == [4, nil, 1] && marks.map(\.read) == [nil, 2, nil])
+        expect(marks.map(\.conversation), equals: ["c1", "c1", "c2"])
+        expect(marks.map(\.delivered) == [4, nil, 1] && marks.map(\.read) == [nil, 2, nil])
         await scene.messages.keep(Ask.Mark(conversation: "c1", delivered: nil, read: 4))
-        #expect(try await kept(storage).filter { $0.conversation == "c1" }.map(\.read) == [4])
+        try await expect(kept(storage).filter { $0.conversation == "c1" }.map(\.read), equals: [4])
     }
 
     @Test func `a mark that cannot be stored is sent if there is a connection`() async throws {
@@ -72,10 +73,10 @@ import Testing
         let (scene, _) = try await offline(Storage(cache: PresenceCache(), writes: writes))
         await writes.set(mayAppend: false)
         await scene.messages.markRead(in: "c1")
-        #expect(await writes.load().writes.isEmpty)
+        await expect(writes.load().writes.isEmpty)
         await writes.set()
         await scene.messages.markRead(in: "c1")
-        #expect(await writes.load().writes.count == 1, "stored as soon as that is possible")
+        await expect(writes.load().writes.count, equals: 1, "stored as soon as that is possible")
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         while read() != 3 { await Task.yield() }
@@ -89,7 +90,7 @@ import Testing
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         while try await !kept(storage).isEmpty { await Task.yield() }
-        #expect(read() == 0)
+        expect(read(), equals: 0)
     }
 
     @Test func `marks that wait for a rate limit do not pile up`() async throws {
@@ -102,7 +103,7 @@ import Testing
             await loop.reaches { $0.count >= number }
         }
         await scene.clock.sleepers()
-        #expect(await scene.messages.outbox.works.count <= 2)
+        await expect(scene.messages.outbox.works.count <= 2)
     }
 
     @Test func `another user's marks are never sent`() async throws {
@@ -120,6 +121,6 @@ import Testing
         try await scene.messages.send("hello", in: "c1")
         _ = try await scene.messages.waiting.until { $0 == 0 }
         while try await !kept(storage).isEmpty { await Task.yield() }
-        #expect(read() == 0 && read(by: "bob") == 0)
+        expect(read() == 0 && read(by: "bob") == 0)
     }
 }

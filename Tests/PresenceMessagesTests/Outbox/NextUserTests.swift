@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -48,11 +49,11 @@ import Testing
         await connected()
         await turn(to: "bob")
         while await messages.own != "bob" { await Task.yield() }
-        #expect(try await messages.send("bob's", in: "c1").senderId == "bob")
-        #expect(try await kept().map(\.owner) == ["bob"])
+        try await expect(messages.send("bob's", in: "c1").senderId, equals: "bob")
+        try await expect(kept().map(\.owner), equals: ["bob"])
         await comeBack()
         while server.texts(in: "c1").isEmpty { await Task.yield() }
-        #expect(server.texts(in: "c1") == ["bob's"])
+        expect(server.texts(in: "c1"), equals: ["bob's"])
         while try await !kept().isEmpty { await Task.yield() }
     }
 
@@ -66,7 +67,7 @@ import Testing
         await turn(to: "ana")
         await comeBack()
         while try await !kept().isEmpty { await Task.yield() }
-        #expect(server.texts(in: "c1").isEmpty)
+        expect(server.texts(in: "c1").isEmpty)
     }
 
     @Test func `they are not shown the former user's notifications`() async throws {
@@ -76,9 +77,9 @@ import Testing
         await loop.reaches { $0.notifications.count == 1 }
         await turn(to: "bob")
         let empty = await loop.next()
-        #expect(empty?.notifications.isEmpty == true)
+        expect(empty?.notifications.isEmpty, equals: true)
         while await notifications.own != "bob" { await Task.yield() }
-        #expect(await notifications.shown.notifications.isEmpty)
+        await expect(notifications.shown.notifications.isEmpty)
     }
 
     @Test func `the former user's settings are not sent with their token`() async throws {
@@ -87,7 +88,7 @@ import Testing
         await connected()
         while await !notifications.isConnected { await Task.yield() }
         server.refuse(put, ["code": "rate_limited", "retryAfter": 5_000])
-        #expect(try await notifications.setSettings(.init(showsPreview: false)) == false)
+        try await expect(notifications.setSettings(.init(showsPreview: false)), equals: false)
         await clock.sleepers()
         // Another library handles an event for long. So this one learns late of the next user.
         let (gate, open) = AsyncStream.makeStream(of: Void.self)
@@ -102,9 +103,9 @@ import Testing
         await turn(to: "bob")
         clock.advance(by: .seconds(5))
         while await notifications.outbox.sending[Outbox.settings] != nil { await Task.yield() }
-        #expect(server.requests(put).count == 1)
+        expect(server.requests(put).count, equals: 1)
         open.finish()
         await comeBack()
-        #expect(server.notificationSettings(of: "bob")["preview"] as? Bool != false)
+        expect(server.notificationSettings(of: "bob")["preview"] as? Bool != false)
     }
 }

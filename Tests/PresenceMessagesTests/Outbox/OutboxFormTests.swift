@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -27,10 +28,10 @@ import Testing
         var outbox = Outbox()
         outbox.recall([write(body, kind, lane)])
         let again = try Outbox.write(try #require(outbox["w"]))
-        #expect((again.id, again.owner, again.lane, again.kind) == ("w", "ana", lane, kind))
+        expect((again.id, again.owner, again.lane, again.kind) == ("w", "ana", lane, kind))
         let former = try JSONDecoder().decode(JSONValue.self, from: Data(body.utf8))
-        #expect(try JSONDecoder().decode(JSONValue.self, from: again.body) == former)
-        #expect(again.mayGetLost == (kind == "conversationMark" ? true : nil))
+        try expect(JSONDecoder().decode(JSONValue.self, from: again.body), equals: former)
+        expect(again.mayGetLost, equals: kind == "conversationMark" ? true : nil)
     }
 
     @Test func `messages, changes and settings keep their kind, lane and content`() throws {
@@ -41,9 +42,9 @@ import Testing
         ]
         for (work, kind, lane) in works {
             let write = try Outbox.write(outbox.append(work, of: "ana"))
-            #expect((write.kind, write.lane, write.owner) == (kind, lane, "ana") && write.mayGetLost == nil)
+            expect((write.kind, write.lane, write.owner) == (kind, lane, "ana") && write.mayGetLost == nil)
             let read = try #require(Outbox.read(write)).work
-            #expect(read.message == work.message && read.change == work.change && read.settings == work.settings)
+            expect(read.message == work.message && read.change == work.change && read.settings == work.settings)
         }
     }
 
@@ -51,12 +52,12 @@ import Testing
         var outbox = Outbox()
         outbox.recall([write(#"{"seen":4}"#, "notificationMarks", "notifications")])
         outbox.owner = "bob"
-        #expect(outbox.next(in: Outbox.notifications) == nil && outbox.works.isEmpty)
+        expect(outbox.next(in: Outbox.notifications) == nil && outbox.works.isEmpty)
         let own = outbox.append(.notifications(Ask.NotificationMarks(seen: 2)), of: "bob")
         outbox.stored(own.id)
-        #expect(outbox.next(in: Outbox.notifications)?.ids == [own.id])
+        expect(outbox.next(in: Outbox.notifications)?.ids, equals: [own.id])
         outbox.owner = "ana"
-        #expect(outbox.next(in: Outbox.notifications)?.ids == ["w"])
+        expect(outbox.next(in: Outbox.notifications)?.ids, equals: ["w"])
     }
 
     @Test func `a new connection sends what waits for a delay`() async throws {
@@ -69,6 +70,6 @@ import Testing
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["one"])
+        expect(scene.server.texts(in: "c1"), equals: ["one"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -32,12 +33,12 @@ import Testing
         while await !writes.load().writes.isEmpty, !Task.isCancelled { await Task.yield() }
 
         let talk = server.state.withLock { $0.talks["c1"]! }
-        #expect(server.texts(in: "c1").filter { $0.hasPrefix("own") } == promised.texts)
-        #expect(talk.reads["ana"] ?? 0 == promised.read)
-        #expect((talk.settings["ana"]?["muted"] != nil) == promised.isMuted)
-        #expect(server.state.withLock { $0.notices["ana"]!.read } == promised.notices)
+        expect(server.texts(in: "c1").filter { $0.hasPrefix("own") }, equals: promised.texts)
+        expect(talk.reads["ana"] ?? 0 == promised.read)
+        expect(talk.settings["ana"]?["muted"] != nil, equals: promised.isMuted)
+        expect(server.state.withLock { $0.notices["ana"]!.read }, equals: promised.notices)
         let stored = server.notificationSettings(of: "ana")["preview"] as? Bool ?? true
-        #expect(stored == promised.settings?.showsPreview ?? true)
+        expect(stored == promised.settings?.showsPreview ?? true)
         await device.client.close()
     }
 

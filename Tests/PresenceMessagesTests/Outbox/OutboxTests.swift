@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -13,10 +14,10 @@ import Testing
         await scene.connected()
         for number in 1...20 {
             let message = try await scene.messages.send("\(number)", in: "c1")
-            #expect(message.status == .sending && message.senderId == "ana")
+            expect(message.status == .sending && message.senderId == "ana")
         }
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == (1...20).map { "\($0)" })
+        expect(scene.server.texts(in: "c1"), equals: (1...20).map { "\($0)" })
     }
 
     @Test func `offline a message is kept, shown at the end, and sent with the next connection`() async throws {
@@ -28,13 +29,13 @@ import Testing
         scene.server.isThere(false)
         for text in ["a", "b"] { try await scene.messages.send(text, in: "c1") }
         let offline = await loop.reaches { $0.count == 3 }
-        #expect(offline?.map(\.status) == [.delivered, .sending, .sending])
+        expect(offline?.map(\.status), equals: [.delivered, .sending, .sending])
         scene.server.write("meanwhile")
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         let all = await loop.reaches { $0.count == 4 && $0.allSatisfy { $0.sequence != nil } }
-        #expect(all?.map(\.text) == ["before", "meanwhile", "a", "b"])
-        #expect(scene.server.requests("send").first?["after"] as? Int == 1)
+        expect(all?.map(\.text), equals: ["before", "meanwhile", "a", "b"])
+        expect(scene.server.requests("send").first?["after"] as? Int, equals: 1)
     }
 
     @Test(arguments: [InMemoryServer.Cut.before, .after])
@@ -44,11 +45,11 @@ import Testing
         scene.server.cut("send", cut)
         for number in 1...5 { try await scene.messages.send("\(number)", in: "c1") }
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["1", "2", "3", "4", "5"])
+        expect(scene.server.texts(in: "c1"), equals: ["1", "2", "3", "4", "5"])
         let ids = scene.server.requests("send").compactMap {
             ($0["message"] as? InMemoryServer.Object)?["id"] as? String
         }
-        #expect(ids.count == 6 && Set(ids).count == 5)
+        expect(ids.count == 6 && Set(ids).count == 5)
     }
 
     @Test func `a rejected message fails without blocking others; it can be retried or discarded`() async throws {
@@ -60,13 +61,13 @@ import Testing
         var made: [Message] = []
         for text in ["a", "b", "c"] { made.append(try await scene.messages.send(text, in: "c1")) }
         let list = await loop.reaches { $0.map(\.status) == [.sent, .failed, .failed] }
-        #expect(list?.map(\.text) == ["c", "a", "b"] && list?[1].failure?.code == .forbidden)
+        expect(list?.map(\.text) == ["c", "a", "b"] && list?[1].failure?.code == .forbidden)
         try await scene.messages.discard(made[0].id)
         try await scene.messages.retry(made[1].id)
         let rest = await loop.reaches { $0.count == 2 && $0.last?.status == .sent }
-        #expect(rest?.map(\.text) == ["c", "b"])
+        expect(rest?.map(\.text), equals: ["c", "b"])
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.retry(made[1].id) }
-        #expect(error?.code == .notFound)
+        expect(error?.code, equals: .notFound)
     }
 
     @Test(arguments: ["internal", "of_a_later_version"])
@@ -82,7 +83,7 @@ import Testing
             for (tries, seconds) in [1, 2, 4, 8].enumerated() {
                 await scene.clock.sleepers(1)
                 scene.clock.advance(by: .seconds(seconds) - .milliseconds(1))
-                #expect(scene.server.requests("send").count == before + tries + 1)
+                expect(scene.server.requests("send").count, equals: before + tries + 1)
                 scene.clock.advance(by: .milliseconds(1))
             }
         }
@@ -91,7 +92,7 @@ import Testing
         for text in ["a", "b"] { made.append(try await scene.messages.send(text, in: "c1")) }
         try await waitForTries(0)
         let list = await loop.reaches { $0.map(\.status) == [.sent, .failed] }
-        #expect(list?.map(\.text) == ["b", "a"] && list?.last?.failure?.code.rawValue == code)
+        expect(list?.map(\.text) == ["b", "a"] && list?.last?.failure?.code.rawValue == code)
         // A retry has the same number of attempts.
         refuse()
         try await scene.messages.retry(made[0].id)
@@ -119,7 +120,7 @@ import Testing
             scene.clock.advance(by: .seconds(seconds))
         }
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["a"])
+        expect(scene.server.texts(in: "c1"), equals: ["a"])
     }
 
     @Test func `a rate-limited message waits as long as the server names`() async throws {
@@ -128,12 +129,12 @@ import Testing
         scene.server.refuse("send", ["code": "rate_limited", "retryAfter": 5_000])
         for text in ["a", "b"] { try await scene.messages.send(text, in: "c1") }
         await scene.clock.sleepers(1)
-        #expect(scene.server.texts(in: "c1").isEmpty)
+        expect(scene.server.texts(in: "c1").isEmpty)
         scene.clock.advance(by: .milliseconds(4_999))
-        #expect(scene.server.requests("send").count == 1)
+        expect(scene.server.requests("send").count, equals: 1)
         scene.clock.advance(by: .milliseconds(1))
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["a", "b"])
+        expect(scene.server.texts(in: "c1"), equals: ["a", "b"])
     }
 
     @Test func `pending and failed messages are there after a launch`() async throws {
@@ -154,11 +155,11 @@ import Testing
         let scene = Scene(server, storage: storage)
         var loop = scene.messages.messages(in: "c1").makeAsyncIterator()
         let left = await loop.reaches { $0.count == 3 }
-        #expect(left?.map(\.status) == [.failed, .sending, .sending])
+        expect(left?.map(\.status), equals: [.failed, .sending, .sending])
         server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         await loop.reaches { $0.map(\.text) == ["a", "b", "refused"] && $0[1].status == .sent }
-        #expect(server.texts(in: "c1") == ["a", "b"])
+        expect(server.texts(in: "c1"), equals: ["a", "b"])
     }
 
     @Test func `the first call of a launch can discard a failed message`() async throws {
@@ -175,7 +176,7 @@ import Testing
         }
         let storage = try await Self.reopened(directory)
         try await Scene(server, storage: storage).messages.discard(refused.id)
-        #expect(try await storage.writes.load().writes.isEmpty)
+        try await expect(storage.writes.load().writes.isEmpty)
     }
 
     /// The directory, once the former client has released it.
@@ -207,7 +208,7 @@ import Testing
             for await state in scene.client.connectionStates {
                 if case .reconnecting = state { break }
             }
-            #expect(try await scene.messages.send("bob's", in: "c1").senderId == "bob")
+            try await expect(scene.messages.send("bob's", in: "c1").senderId, equals: "bob")
             await loop.reaches { $0.map(\.text) == ["bob's"] }
             await scene.client.disconnect()
         }
@@ -215,9 +216,9 @@ import Testing
         server.isThere(true)
         await scene.connected()
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(server.texts(in: "c1") == ["bob's"])
+        expect(server.texts(in: "c1"), equals: ["bob's"])
         let kept = try await scene.client.keptWrites(ofKinds: ["message", "messageChange"]).writes
-        #expect(kept.allSatisfy { $0.owner == "bob" })
+        expect(kept.allSatisfy { $0.owner == "bob" })
     }
 
     @Test func `a stored message outlasts a launch with another user's token that does not connect`() async throws {
@@ -241,7 +242,7 @@ import Testing
         let scene = Scene(server, storage: try await Self.reopened(directory), user: "ana")
         await scene.connected()
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(server.texts(in: "c1") == ["ana's"])
+        expect(server.texts(in: "c1"), equals: ["ana's"])
     }
 
     @Test func `a message is stored although its caller is cancelled, and the caller gets that error`() async throws {
@@ -254,7 +255,7 @@ import Testing
         }
         let message = try await sending.value
         let kept = try await scene.client.keptWrites(ofKinds: ["message", "messageChange"]).writes
-        #expect(kept.map(\.id) == [message.id])
+        expect(kept.map(\.id), equals: [message.id])
         await scene.list { $0.map(\.id) == [message.id] }
     }
 
@@ -263,7 +264,7 @@ import Testing
         await scene.connected()
         for text in ["", "a\u{0}", String(repeating: "x", count: 5_001)] {
             let error = await #expect(throws: PresenceError.self) { try await scene.messages.send(text, in: "c1") }
-            #expect(error?.code == .validationFailed && error?.field == "text")
+            expect(error?.code == .validationFailed && error?.field == "text")
         }
         try await scene.messages.send(String(repeating: "x", count: 5_000), in: "c1")
     }
@@ -274,11 +275,11 @@ import Testing
         scene.server.isThere(false)
         for number in 1...PresenceMessenger.maximumWaiting { try await scene.messages.send("\(number)", in: "c1") }
         let error = await #expect(throws: PresenceError.self) { try await scene.messages.send("more", in: "c1") }
-        #expect(error?.code == .tooMany)
+        expect(error?.code, equals: .tooMany)
         scene.server.isThere(true)
         scene.client.networkChanged(isAvailable: true)
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == (1...PresenceMessenger.maximumWaiting).map { "\($0)" })
+        expect(scene.server.texts(in: "c1"), equals: (1...PresenceMessenger.maximumWaiting).map { "\($0)" })
     }
 
     @Test func `the same message is sent once`() async throws {
@@ -288,6 +289,6 @@ import Testing
         try await scene.messages.send(message)
         try await scene.messages.send(message)
         _ = try await scene.messages.waiting.until { $0 == 0 }
-        #expect(scene.server.texts(in: "c1") == ["once"])
+        expect(scene.server.texts(in: "c1"), equals: ["once"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -23,9 +24,9 @@ import Testing
         let (model, run) = await model(app)
         await model.signUp()
         await until { model.isAuthenticated }
-        #expect(model.currentAccount?.email == "ana@example.org" && model.errorMessage == nil && !model.isLoading)
+        expect(model.currentAccount?.email == "ana@example.org" && model.errorMessage == nil && !model.isLoading)
         let user = try await app.account.currentUser()
-        #expect(user.displayName == "Ana" && user.isOnline)
+        expect(user.displayName == "Ana" && user.isOnline)
         run.cancel()
     }
 
@@ -35,8 +36,8 @@ import Testing
         let (model, run) = await model(app)
         await model.signIn()
         await until { model.isAuthenticated }
-        #expect(try await app.account.currentUser().displayName == "Ana B")
-        #expect(model.currentAccount?.id == "ana" && model.currentAccount?.username == "ana.b", "003 32, 33")
+        try await expect(app.account.currentUser().displayName, equals: "Ana B")
+        expect(model.currentAccount?.id == "ana" && model.currentAccount?.username == "ana.b", "003 32, 33")
         run.cancel()
     }
 
@@ -48,16 +49,16 @@ import Testing
         while await online.next() != true {}
         try await app.account.signOut()
         while await online.next() != false {}
-        #expect(await app.account.currentAccount == nil)
+        await expect(app.account.currentAccount, equals: nil)
     }
 
     @Test func `003 49 to 51, 55 test 4: an invalid e-mail is refused, and nothing is made`() async {
         let (model, run) = await model(server.app())
         model.email = "ana(at)example.org"
-        #expect(!model.isValidEmail && !model.canSignUp)
+        expect(!model.isValidEmail && !model.canSignUp)
         await model.signUp()
-        #expect(model.errorMessage == "Please enter a valid email address." && !model.isAuthenticated)
-        #expect(server.requests("POST /v1/accounts").isEmpty)
+        expect(model.errorMessage == "Please enter a valid email address." && !model.isAuthenticated)
+        expect(server.requests("POST /v1/accounts").isEmpty)
         run.cancel()
     }
 
@@ -65,7 +66,7 @@ import Testing
         server.addAccount("ana", email: "ana@example.org")
         let (model, run) = await model(server.app())
         await model.signUp()
-        #expect(model.errorMessage == "This email is already registered." && !model.isAuthenticated)
+        expect(model.errorMessage == "This email is already registered." && !model.isAuthenticated)
         run.cancel()
     }
 
@@ -78,7 +79,7 @@ import Testing
         var states = launched.states.makeAsyncIterator()
         var state = await states.next()
         while state == .restoring { state = await states.next() }
-        #expect(state?.account == made && made != nil)
+        expect(state?.account == made && made != nil)
     }
 
     @Test func `003 35 AuthError.invalidCredentials: a wrong password and an unknown user have the same text`() async {
@@ -87,23 +88,23 @@ import Testing
             let (model, run) = await model(server.app())
             (model.email, model.password) = (email, password)
             await model.signIn()
-            #expect(model.errorMessage == "Invalid email or password.")
+            expect(model.errorMessage, equals: "Invalid email or password.")
             run.cancel()
         }
     }
 
     @Test func `003 34, 39 AuthError.userNotFound and .unknown: texts for what has no other`() {
-        #expect(PresenceError.account(.notFound).localizedDescription == "User not found. Please sign up first.")
+        expect(PresenceError.account(.notFound).localizedDescription, equals: "User not found. Please sign up first.")
         let unknown = PresenceError.account(PresenceError.Code(rawValue: "of_a_later_version"), "why")
-        #expect(unknown.localizedDescription == "An error occurred: why")
+        expect(unknown.localizedDescription, equals: "An error occurred: why")
     }
 
     @Test func `003 4, 37, 50 AuthError.weakPassword: the minimum is the server's`() async {
         let (model, run) = await model(server.app())
         model.password = "1234567"
         await model.signUp()
-        #expect(model.errorMessage == "Password must be at least 8 characters.")
-        #expect(User.PasswordRule(minimumLength: 6).fault(in: "123456") == nil)
+        expect(model.errorMessage, equals: "Password must be at least 8 characters.")
+        expect(User.PasswordRule(minimumLength: 6).fault(in: "123456"), equals: nil)
         run.cancel()
     }
 
@@ -111,7 +112,7 @@ import Testing
         let (model, run) = await model(server.app())
         server.goOffline()
         await model.signUp()
-        #expect(model.errorMessage == "Network error. Please check your connection.")
+        expect(model.errorMessage, equals: "Network error. Please check your connection.")
         server.goOnline()
         await model.retry()
         await until { model.isAuthenticated }
@@ -122,7 +123,7 @@ import Testing
         server.addAccount("ana", email: "ana@example.org")
         let (model, run) = await model(server.app())
         await model.resetPassword()
-        #expect(model.message == "Password reset email sent!")
+        expect(model.message, equals: "Password reset email sent!")
         let token = try #require(server.mailToken(to: "ana@example.org", resetsPassword: true))
         model.password = "battery staple"
         await model.setPassword(token: token)

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -26,24 +27,24 @@ import Testing
         async throws
     {
         let ana = try await Newcomer()
-        #expect(ProfileSetupModel.isNeeded(for: ana.account))
+        expect(ProfileSetupModel.isNeeded(for: ana.account))
         let model = try await setup(ana)
         model.displayName = " Ana Silva "
         await model.saveProfile()
-        #expect(model.profileSaved && model.errorMessage == nil)
-        #expect(try await ana.user.displayName == "Ana Silva")
-        #expect(ProfileSetupModel.isNeeded(for: try #require(await ana.app.account.currentAccount)) == false)
+        expect(model.profileSaved && model.errorMessage == nil)
+        try await expect(ana.user.displayName, equals: "Ana Silva")
+        expect(ProfileSetupModel.isNeeded(for: try #require(await ana.app.account.currentAccount)), equals: false)
     }
 
     @Test func `000 7, 21, 26, 55: skipSetup keeps the default name, the e-mail's prefix`() async throws {
         let ana = try await Newcomer()
         let model = try await setup(ana)
-        #expect(model.displayName == "ana.b")
+        expect(model.displayName, equals: "ana.b")
         await model.skipSetup()
-        #expect(model.profileSaved)
-        #expect(try await ana.user.displayName == "ana.b")
-        #expect(ProfileSetupModel.isNeeded(for: try #require(await ana.app.account.currentAccount)) == false)
-        #expect(User.DisplayNameRule.standard(for: nil) == "User")
+        expect(model.profileSaved)
+        try await expect(ana.user.displayName, equals: "ana.b")
+        expect(ProfileSetupModel.isNeeded(for: try #require(await ana.app.account.currentAccount)), equals: false)
+        expect(User.DisplayNameRule.standard(for: nil), equals: "User")
     }
 
     @Test func `000 2, 27, 28, 32, 34, 73: validateDisplayName on submission, a counter, and an input cut at 50`()
@@ -52,15 +53,15 @@ import Testing
         let ana = try await Newcomer()
         let model = try await setup(ana)
         model.displayName = "   "
-        #expect(model.errorMessage == nil, "not on each key stroke")
+        expect(model.errorMessage, equals: nil, "not on each key stroke")
         await model.saveProfile()
-        #expect(model.errorMessage == "Display name cannot be empty" && !model.profileSaved)
-        #expect(
-            User.DisplayNameRule.fault(in: String(repeating: "x", count: 51))
-                == "Display name must be 50 characters or less")
+        expect(model.errorMessage == "Display name cannot be empty" && !model.profileSaved)
+        expect(
+            User.DisplayNameRule.fault(in: String(repeating: "x", count: 51)),
+            equals: "Display name must be 50 characters or less")
         model.displayName = String(repeating: "x", count: 60)
-        #expect(model.displayName.count == 50 && model.counter == "50/50" && model.isNearLimit)
-        #expect(ana.server.requests("updateProfile").isEmpty)
+        expect(model.displayName.count == 50 && model.counter == "50/50" && model.isNearLimit)
+        expect(ana.server.requests("updateProfile").isEmpty)
     }
 
     @Test func `000 9, 16, 17, 25: a failed save says so, and a retry succeeds`() async throws {
@@ -69,24 +70,24 @@ import Testing
         model.displayName = "Ana"
         ana.server.fail("updateProfile")
         await model.saveProfile()
-        #expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
+        expect(model.errorMessage == "Failed to save profile. Please try again." && !model.profileSaved)
         await model.retry()
-        #expect(model.profileSaved && model.errorMessage == nil && !model.isLoading)
-        #expect(try await ana.user.displayName == "Ana")
+        expect(model.profileSaved && model.errorMessage == nil && !model.isLoading)
+        try await expect(ana.user.displayName, equals: "Ana")
     }
 
     @Test func `000 3, 41, 45, 46, 71: a picture is optional; without one there are initials`() async throws {
         let ana = try await Newcomer()
         let model = try await setup(ana)
-        #expect(try await ana.user.displayInitials == "AN" && model.profileImageURL == nil)
+        try await expect(ana.user.displayInitials == "AN" && model.profileImageURL == nil)
         await model.photo?.upload(Data("no picture".utf8))
-        #expect(model.photo?.errorMessage == "Failed to process image")
+        expect(model.photo?.errorMessage, equals: "Failed to process image")
         ana.server.fail("PUT /v1/me/photo", with: PresenceError(.unavailable))
         await model.photo?.upload(Self.picture)
-        #expect(model.photo?.errorMessage == "Failed to upload image")
+        expect(model.photo?.errorMessage, equals: "Failed to upload image")
         await model.photo?.retry()
-        #expect(model.profileImageURL != nil)
-        #expect(try await ana.user.profileImageURL == model.profileImageURL)
+        expect(model.profileImageURL != nil)
+        try await expect(ana.user.profileImageURL, equals: model.profileImageURL)
     }
 
     @Test func `001 3, 21, 22, 31: a username is checked half a second after the last key`() async throws {
@@ -101,10 +102,10 @@ import Testing
                 clock.advance(by: .milliseconds(500))
             }
             await until { !model.isCheckingAvailability }
-            #expect(model.usernameAvailable == isFree, "\(name)")
+            expect(model.usernameAvailable, equals: isFree, "\(name)")
         }
-        #expect(ana.server.requests("GET /v1/usernames/bob").count == 1)
-        #expect(ana.server.requests("GET /v1/usernames/bo").isEmpty, "malformed")
+        expect(ana.server.requests("GET /v1/usernames/bob").count, equals: 1)
+        expect(ana.server.requests("GET /v1/usernames/bo").isEmpty, "malformed")
         run.cancel()
     }
 
@@ -116,28 +117,28 @@ import Testing
             ("BOB", "This username is already taken."),
         ] {
             let error = await Newcomer.error { try await ana.app.account.take(name) }
-            #expect(error?.field == "username" && error?.localizedDescription == text)
+            expect(error?.field == "username" && error?.localizedDescription == text)
         }
-        #expect(try await ana.user.username == nil)
+        try await expect(ana.user.username, equals: nil)
     }
 
     @Test func `001 4, 33, 71: a new username is reserved, and the old one released, in one step`() async throws {
         let ana = try await Newcomer(username: "ana")
         try await ana.app.account.take("ana.2")
-        #expect(try await ana.app.account.availability(ofUsername: "ana") == .available)
-        #expect(try await ana.app.account.availability(ofUsername: "ana.2") == .yours)
-        #expect(ana.server.requests("PUT /v1/me/username").count == 1)
+        try await expect(ana.app.account.availability(ofUsername: "ana"), equals: .available)
+        try await expect(ana.app.account.availability(ofUsername: "ana.2"), equals: .yours)
+        expect(ana.server.requests("PUT /v1/me/username").count, equals: 1)
     }
 
     @Test func `001 8, 24 to 29, 61: only changes can be saved, and a success is shown`() async throws {
         let ana = try await Newcomer()
         let (model, run) = await form(ana, TestClock())
-        #expect(!model.hasChanges && !model.canSave)
+        expect(!model.hasChanges && !model.canSave)
         model.displayName = "Ana Silva"
-        #expect(model.hasChanges && model.canSave)
+        expect(model.hasChanges && model.canSave)
         await model.save()
-        #expect(model.showSuccess && !model.showError && !model.hasChanges)
-        #expect(try await ana.user.displayName == "Ana Silva")
+        expect(model.showSuccess && !model.showError && !model.hasChanges)
+        try await expect(ana.user.displayName, equals: "Ana Silva")
         run.cancel()
     }
 
@@ -145,8 +146,8 @@ import Testing
         let ana = try await Newcomer()
         let (model, run) = await form(ana, TestClock())
         await model.photo?.upload(Self.picture + Data(count: 5 << 20))
-        #expect(model.photo?.errorMessage == "Image is too large. Maximum size is 5MB.")
-        #expect(ana.server.requests("PUT /v1/me/photo").isEmpty)
+        expect(model.photo?.errorMessage, equals: "Image is too large. Maximum size is 5MB.")
+        expect(ana.server.requests("PUT /v1/me/photo").isEmpty)
         run.cancel()
     }
 }

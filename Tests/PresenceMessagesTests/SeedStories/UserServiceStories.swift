@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -14,15 +15,15 @@ import Testing
         let error = await Newcomer.error {
             try await app.account.signUp(email: "not an address", password: "correct horse")
         }
-        #expect(error?.code == .validationFailed && error?.reason == .invalidEmail && error?.field == "email")
-        #expect(error?.localizedDescription == "Please enter a valid email address.")
-        #expect(await app.account.currentAccount == nil)
+        expect(error?.code == .validationFailed && error?.reason == .invalidEmail && error?.field == "email")
+        expect(error?.localizedDescription, equals: "Please enter a valid email address.")
+        await expect(app.account.currentAccount, equals: nil)
     }
 
     @Test func `002 12, 27, 46 UserServiceError.userNotFound: getUser throws it for an unknown id`() async throws {
         let ana = try await Newcomer()
         let error = await Newcomer.error { try await ana.app.client.user("nobody") }
-        #expect(error == .userNotFound("nobody") && error?.localizedDescription == "User not found.")
+        expect(error == .userNotFound("nobody") && error?.localizedDescription == "User not found.")
     }
 
     @Test func `002 13, 39 UserServiceError.createFailed: a sign-up that fails creates nothing, and can be repeated`()
@@ -34,10 +35,10 @@ import Testing
         let error = await Newcomer.error {
             try await app.account.signUp(email: "ana@example.org", password: "correct horse")
         }
-        #expect(error?.code == .unavailable && error?.outcomeUnknown == false)
-        #expect(await app.account.currentAccount == nil)
+        expect(error?.code == .unavailable && error?.outcomeUnknown == false)
+        await expect(app.account.currentAccount, equals: nil)
         let outcome = try await app.account.signUp(email: "ana@example.org", password: "correct horse")
-        #expect(outcome.account?.email == "ana@example.org")
+        expect(outcome.account?.email, equals: "ana@example.org")
     }
 
     @Test func `002 14 UserServiceError.updateFailed: an update that is refused says so, and changes nothing`()
@@ -46,23 +47,23 @@ import Testing
         let ana = try await Newcomer()
         ana.server.fail("updateProfile")
         let error = await Newcomer.error { try await ana.app.client.update(ProfileChanges(displayName: "Eve")) }
-        #expect(error?.localizedDescription == "Failed to save the user. You are not allowed to do that.")
-        #expect(try await ana.user.displayName == "ana.b")
+        expect(error?.localizedDescription, equals: "Failed to save the user. You are not allowed to do that.")
+        try await expect(ana.user.displayName, equals: "ana.b")
     }
 
     @Test func `002 15 UserServiceError.fetchFailed: a user who is not known offline could not be read`() async throws {
         let ana = try await Newcomer()
         await ana.goOffline()
         let error = await Newcomer.error { try await ana.app.client.user("bob") }
-        #expect(error?.code == .notConnected)
-        #expect(error?.localizedDescription == "Failed to load the user. There is no connection to the server.")
-        #expect(error?.recoverySuggestion != nil, "002 17 LocalizedError")
+        expect(error?.code, equals: .notConnected)
+        expect(error?.localizedDescription, equals: "Failed to load the user. There is no connection to the server.")
+        expect(error?.recoverySuggestion != nil, "002 17 LocalizedError")
     }
 
     @Test func `002 1 CodingKeys: the id is encoded as uid`() async throws {
         let user = try await Newcomer().user
         let object = try JSONSerialization.jsonObject(with: JSONEncoder().encode(user)) as? [String: Any]
-        #expect(object?["uid"] as? String == user.id && object?["id"] == nil)
+        expect(object?["uid"] as? String == user.id && object?["id"] == nil)
     }
 
     @Test func `002 3, 18, 40, 60: createUser is a part of the sign-up, and others see the user at once`() async throws
@@ -72,8 +73,8 @@ import Testing
         bob.connect()
         for await state in bob.connectionStates where state.isConnected { break }
         let seen = try await bob.user(ana.id)
-        #expect(seen.displayName == "ana.b" && seen.email == nil)
-        #expect(try await ana.user.email == "ana.b@example.org")
+        expect(seen.displayName == "ana.b" && seen.email == nil)
+        try await expect(ana.user.email, equals: "ana.b@example.org")
     }
 
     @Test func `002 25, 42: getUser of an observed user answers from memory, without a request`() async throws {
@@ -81,8 +82,8 @@ import Testing
         ana.server.set(.online("bob", name: "Bob"))
         var loop = ana.app.client.userUpdates(of: "bob").makeAsyncIterator()
         while await loop.next()?.displayName != "Bob" {}
-        #expect(try await ana.app.client.user("bob").displayName == "Bob")
-        #expect(ana.server.requests("get").isEmpty)
+        try await expect(ana.app.client.user("bob").displayName, equals: "Bob")
+        expect(ana.server.requests("get").isEmpty)
     }
 
     @Test func `002 28: getUsers returns those found, and one missing user fails no batch, online and offline`()
@@ -93,8 +94,8 @@ import Testing
         for isOffline in [false, true] {
             if isOffline { await ana.goOffline() }
             let users = try await ana.app.client.users(["bob", "nobody", "no id"])
-            #expect(users.map(\.displayName) == ["Bob"] && users.missing == ["nobody", "no id"])
-            #expect(users.isStale == isOffline)
+            expect(users.map(\.displayName) == ["Bob"] && users.missing == ["nobody", "no id"])
+            expect(users.isStale, equals: isOffline)
         }
     }
 
@@ -122,6 +123,6 @@ import Testing
         server.goOffline()
         let launched = server.client(as: "ana", storage: storage)
         let users = try await launched.users(["bob"])
-        #expect(users.map(\.displayName) == ["Bob"] && users.isStale)
+        expect(users.map(\.displayName) == ["Bob"] && users.isStale)
     }
 }
