@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Testing
 
 @Suite(.timeLimit(.minutes(1)))
@@ -12,7 +13,7 @@ struct EndOfTurnTests {
                 log.withLock { $0.append("work") }
             }
             await on(loop) {}
-            #expect(log.withLock { Array($0.prefix(3)) } == ["work", "first", "second"])
+            expect(log.withLock { Array($0.prefix(3)) }, equals: ["work", "first", "second"])
         }
     }
 
@@ -34,7 +35,7 @@ struct EndOfTurnTests {
                     }
                 }
             }
-            #expect(log.withLock { $0 } == ["hook", "posted", "hook"])
+            expect(log.withLock { $0 }, equals: ["hook", "posted", "hook"])
         }
     }
 
@@ -57,7 +58,7 @@ struct EndOfTurnTests {
             }
             await task.value
             await laterTurn(of: loop)
-            #expect(log.lines.withLock { Array($0.prefix(4)) } == ["step", "step", "step", "hook"])
+            expect(log.lines.withLock { Array($0.prefix(4)) }, equals: ["step", "step", "step", "hook"])
         }
     }
 
@@ -72,7 +73,7 @@ struct EndOfTurnTests {
                 second = loop.atEndOfTurn { calls.withLock { $0 += 1 } }
             }
             await on(loop) {}
-            #expect(calls.withLock { $0 } == 0)
+            expect(calls.withLock { $0 }, equals: 0)
         }
     }
 
@@ -90,7 +91,7 @@ struct EndOfTurnTests {
                     timer?.set(after: 5)
                 }
             }
-            #expect(fired)
+            expect(fired)
         }
     }
 }

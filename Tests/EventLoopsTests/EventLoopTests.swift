@@ -1,5 +1,6 @@
 import Dispatch
 import EventLoops
+import Expectations
 import Glibc
 import Testing
 
@@ -34,7 +35,7 @@ struct EventLoopTests {
                 loop.execute { order.withLock { $0.append(loop.isCurrent ? number : -1) } }
             }
             await on(loop) {}
-            #expect(order.withLock { $0 } == Array(0..<10_000))
+            expect(order.withLock { $0 }, equals: Array(0..<10_000))
         }
     }
 
@@ -45,16 +46,16 @@ struct EventLoopTests {
                 for _ in 0..<2_000 { loop.execute { count.withLock { $0 += 1 } } }
             }
             await on(loop) {}
-            #expect(count.withLock { $0 } == 16_000)
+            expect(count.withLock { $0 }, equals: 16_000)
         }
     }
 
     @Test func `an actor on the loop runs there, and comes back there after suspending`() async throws {
         try await running { loop in
             let resident = Resident(loop)
-            for number in 0..<100 { #expect(await resident.record(number)) }
-            #expect(await resident.heard == Array(0..<100))
-            #expect(await resident.isHomeAfterSuspending())
+            for number in 0..<100 { await expect(resident.record(number)) }
+            await expect(resident.heard, equals: Array(0..<100))
+            await expect(resident.isHomeAfterSuspending())
         }
     }
 
@@ -62,9 +63,9 @@ struct EventLoopTests {
         try await running { loop in
             let resident = Resident(loop)
             let heard = await on(loop) { resident.assumeIsolated { $0.record(7) } }
-            #expect(heard)
-            #expect(!loop.isCurrent)
-            #expect(loop.isIsolatingCurrentContext() == false)
+            expect(heard)
+            expect(!loop.isCurrent)
+            expect(loop.isIsolatingCurrentContext(), equals: false)
         }
     }
 
@@ -73,7 +74,7 @@ struct EventLoopTests {
         let resident = Resident(loop)
         let task = Task { await resident.record(1) }
         loop.start()
-        #expect(await task.value)
+        await expect(task.value)
         loop.stop()
         loop.join()
     }
@@ -86,7 +87,7 @@ struct EventLoopTests {
         loop.stop()
         loop.join()
         loop.join()
-        #expect(count.withLock { $0 } == 1000)
+        expect(count.withLock { $0 }, equals: 1000)
     }
 
     @Test func `calls to an actor after its loop has ended are served too, one after the other`() async throws {
@@ -99,9 +100,9 @@ struct EventLoopTests {
             for number in 0..<500 { group.addTask { await resident.record(number) } }
             return await group.reduce(into: []) { $0.append($1) }
         }
-        #expect(home.count == 500 && home.allSatisfy { $0 })
-        #expect(await resident.heard.sorted() == Array(0..<500))
-        #expect(await resident.isHomeAfterSuspending())
+        expect(home.count == 500 && home.allSatisfy { $0 })
+        await expect(resident.heard.sorted(), equals: Array(0..<500))
+        await expect(resident.isHomeAfterSuspending())
     }
 
     @Test func `a loop that never started can be dropped`() throws {
@@ -111,7 +112,7 @@ struct EventLoopTests {
             loop.join()
             gone = loop
         }
-        #expect(gone == nil)
+        expect(gone == nil)
     }
 
     @Test func `a loop is freed after its thread ended`() throws {
@@ -123,7 +124,7 @@ struct EventLoopTests {
             loop.join()
             gone = loop
         }
-        #expect(gone == nil)
+        expect(gone == nil)
     }
 
     @Test func `signals are not delivered to the loop's thread`() async throws {
@@ -133,7 +134,7 @@ struct EventLoopTests {
                 pthread_sigmask(SIG_BLOCK, nil, &mask)
                 return sigismember(&mask, SIGTERM) == 1 && sigismember(&mask, SIGSEGV) == 0
             }
-            #expect(blocked)
+            expect(blocked)
         }
     }
 }

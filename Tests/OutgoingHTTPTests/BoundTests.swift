@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Testing
 
 @testable import OutgoingHTTP
@@ -13,19 +14,19 @@ import Testing
             for _ in 0..<200 { group.addTask { (try? await client.send(request))?.status ?? 0 } }
             group.addTask {
                 await servers.heard("arrived GET /hold", 64)
-                #expect(client.numbers.running == 64)
+                expect(client.numbers.running, equals: 64)
                 // The bound is for all requests: this one would wait behind those that it releases, so it has a client
                 // of its own.
                 let most = try? await OutgoingClient().send(servers.request("/release"))
-                #expect(most?.body == Array("64".utf8))
+                expect(most?.body, equals: Array("64".utf8))
                 return 200
             }
             let all = await group.reduce(into: [Int]()) { $0.append($1) }
-            #expect(all.count == 201 && all.allSatisfy { $0 == 200 })
+            expect(all.count == 201 && all.allSatisfy { $0 == 200 })
         }
-        #expect(try await servers.count("arrived GET /hold") == 200)
+        try await expect(servers.count("arrived GET /hold"), equals: 200)
         let numbers = client.numbers
-        #expect(numbers.answered == 200 && numbers.running == 0 && numbers.queued == 0 && numbers.refused == 0)
+        expect(numbers.answered == 200 && numbers.running == 0 && numbers.queued == 0 && numbers.refused == 0)
     }
 
     @Test func `more than may wait is refused at once, and sent when there is room`() async throws {
@@ -34,17 +35,17 @@ import Testing
         async let first = client.result(servers.request("/hold"))
         await servers.heard("arrived GET /hold")
         let second = await client.begin(servers.request("/status/201"))
-        #expect(client.numbers.queued == 1)
+        expect(client.numbers.queued, equals: 1)
         guard case .overloaded(let wait)? = await client.failure(servers.request("/echo")) else {
             Issue.record("it was not refused")
             return
         }
-        #expect((0.1...60).contains(wait) && client.numbers.refused == 1)
+        expect((0.1...60).contains(wait) && client.numbers.refused == 1)
         _ = try await OutgoingClient().send(servers.request("/release"))
-        #expect(try await first.get().status == 200)
-        #expect(try await second.value.get().status == 201)
-        #expect(try await servers.count("arrived GET /echo") == 0)
-        #expect(try await client.send(servers.request("/echo")).status == 200)
+        try await expect(first.get().status, equals: 200)
+        try await expect(second.value.get().status, equals: 201)
+        try await expect(servers.count("arrived GET /echo"), equals: 0)
+        try await expect(client.send(servers.request("/echo")).status, equals: 200)
     }
 
     @Test func `the time limit includes the queue, and a request that never began is not sent`() async throws {
@@ -56,10 +57,10 @@ import Testing
             Issue.record("it began, or was not refused")
             return
         }
-        #expect((0.1...60).contains(wait))
-        #expect(try await servers.count("arrived GET /echo") == 0 && client.numbers.running == 1)
+        expect((0.1...60).contains(wait))
+        try await expect(servers.count("arrived GET /echo") == 0 && client.numbers.running == 1)
         client.stop()
-        #expect(await first == .stopped)
+        await expect(first, equals: .stopped)
     }
 
     @Test func `with a limit of its own for the queue, a request has its whole time after the wait`() async throws {
@@ -78,13 +79,13 @@ import Testing
             return
         }
         _ = try await OutgoingClient().send(servers.request("/release"))
-        #expect(try await first.get().status == 200)
-        #expect(try await second.value.get().status == 201)
-        #expect(try await servers.count("arrived GET /echo") == 0)
+        try await expect(first.get().status, equals: 200)
+        try await expect(second.value.get().status, equals: 201)
+        try await expect(servers.count("arrived GET /echo"), equals: 0)
         // A call that began has its own failure.
         request = servers.request("/never", within: 0.2)
         request.limits.waiting = 60
-        #expect(await client.failure(request) == .timeout)
+        await expect(client.failure(request), equals: .timeout)
     }
 
     @Test func `a stop aborts running and waiting requests, and all senders get a result`() async throws {
@@ -99,10 +100,10 @@ import Testing
             #expect(throws: OutgoingFailure.stopped) { try result.get() }
         }
         await servers.heard("left /slow")
-        #expect(try await servers.count("arrived GET /echo") == 0)
-        #expect(await client.failure(servers.request("/echo")) == .stopped)
+        try await expect(servers.count("arrived GET /echo"), equals: 0)
+        await expect(client.failure(servers.request("/echo")), equals: .stopped)
         client.stop()
-        #expect(client.numbers.running == 0 && client.numbers.queued == 0)
+        expect(client.numbers.running == 0 && client.numbers.queued == 0)
     }
 
     @Test func `a stop with a grace time finishes running and waiting requests first`() async throws {
@@ -117,8 +118,8 @@ import Testing
         while await client.failure(servers.request("/status/500", within: 0.01)) != .stopped {}
         _ = try await OutgoingClient().send(servers.request("/release"))
         await stopped
-        #expect(try await calls[0].value.get().status == 200)
-        #expect(try await calls[1].value.get().status == 204)
+        try await expect(calls[0].value.get().status, equals: 200)
+        try await expect(calls[1].value.get().status, equals: 204)
     }
 
     private func onThread(_ work: @escaping @Sendable () -> Void) async {

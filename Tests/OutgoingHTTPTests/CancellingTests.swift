@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import OutgoingHTTP
@@ -13,9 +14,9 @@ import Testing
         waiting.cancel()
         let next = await client.begin(servers.request("/status/204"))
         _ = try await OutgoingClient().send(servers.request("/release"))
-        #expect(try await running.value.get().status == 200)
-        #expect(try await next.value.get().status == 204)
-        #expect(try await servers.count("arrived GET /echo") == 0 && client.numbers.cancelled == 1)
+        try await expect(running.value.get().status, equals: 200)
+        try await expect(next.value.get().status, equals: 204)
+        try await expect(servers.count("arrived GET /echo") == 0 && client.numbers.cancelled == 1)
     }
 
     @Test(arguments: ["/never", "/begun", "/slow"])
@@ -26,10 +27,10 @@ import Testing
         await servers.heard("arrived GET \(path)")
         running.cancel()
         // Its place is free, and the server notices.
-        #expect(try await client.send(servers.request("/status/204")).status == 204)
+        try await expect(client.send(servers.request("/status/204")).status, equals: 204)
         await servers.heard("left \(path)")
         let numbers = client.numbers
-        #expect(numbers.cancelled == 1 && numbers.answered == 1 && numbers.failed.isEmpty)
+        expect(numbers.cancelled == 1 && numbers.answered == 1 && numbers.failed.isEmpty)
     }
 
     @Test func `when one that runs is cancelled, the next that waits begins`() async throws {
@@ -40,17 +41,17 @@ import Testing
         await servers.heard("arrived GET /never")
         running.cancel()
         await servers.heard("arrived GET /status/204")
-        #expect(try await next.value.get().status == 204)
+        try await expect(next.value.get().status, equals: 204)
     }
 
     @Test func `one that is over is cancelled in vain`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         let task = await client.begin(servers.request("/status/204"))
-        #expect(try await task.value.get().status == 204)
+        try await expect(task.value.get().status, equals: 204)
         task.cancel()
-        #expect(try await client.send(servers.request("/status/200")).status == 200)
-        #expect(client.numbers.cancelled == 0)
+        try await expect(client.send(servers.request("/status/200")).status, equals: 200)
+        expect(client.numbers.cancelled, equals: 0)
     }
 
     @Test func `a task that is cancelled stops waiting, before its call is sent and after`() async throws {
@@ -60,16 +61,16 @@ import Testing
         await servers.heard("arrived GET /never")
         let waiting = Task { await client.failure(servers.request("/echo")) }
         waiting.cancel()
-        #expect(await waiting.value == .cancelled)
+        await expect(waiting.value, equals: .cancelled)
         running.cancel()
-        #expect(await running.value == .cancelled)
+        await expect(running.value, equals: .cancelled)
         await servers.heard("left /never")
         let late = Task {
             withUnsafeCurrentTask { $0?.cancel() }
             return await client.failure(servers.request("/echo"))
         }
-        #expect(await late.value == .cancelled)
-        #expect(try await client.send(servers.request("/status/204")).status == 204)
-        #expect(try await servers.count("arrived GET /echo") == 0)
+        await expect(late.value, equals: .cancelled)
+        try await expect(client.send(servers.request("/status/204")).status, equals: 204)
+        try await expect(servers.count("arrived GET /echo"), equals: 0)
     }
 }

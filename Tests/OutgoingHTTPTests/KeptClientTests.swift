@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import Testing
 
@@ -18,23 +19,23 @@ import Testing
         for text in ["one", "", String(repeating: "x", count: 300_000)] {
             let answer = try await client.post("x-custom: a b\r\n", text).get()
             let echo = try JSONDecoder().decode(Echo.self, from: Data(answer.body))
-            #expect(answer.status == 200 && echo.method == "POST")
-            #expect(echo.body == text.utf8.map { String(format: "%02x", $0) }.joined())
-            #expect(echo.headers.contains("x-custom: a b") && echo.headers.contains("user-agent: test/1"))
-            #expect(echo.headers.contains("content-length: \(text.utf8.count)"))
-            #expect(
+            expect(answer.status == 200 && echo.method == "POST")
+            expect(echo.body, equals: text.utf8.map { String(format: "%02x", $0) }.joined())
+            expect(echo.headers.contains("x-custom: a b") && echo.headers.contains("user-agent: test/1"))
+            expect(echo.headers.contains("content-length: \(text.utf8.count)"))
+            expect(
                 echo.headers.contains("host: \(server == "http" ? "127.0.0.1" : "localhost"):\(servers.port(server))"))
         }
-        #expect(try await servers.connections == 1)
+        try await expect(servers.connections, equals: 1)
     }
 
     @Test func `every status is an answer`() async throws {
         let servers = try await Servers()
         for status in [204, 404, 410, 429, 500, 503] {
-            #expect(try await Kept(servers, "/status/\(status)").post().get().status == status)
+            try await expect(Kept(servers, "/status/\(status)").post().get().status, equals: status)
         }
-        #expect(try await Kept(servers, "/redirect").post().get().status == 302)
-        #expect(try await servers.count("arrived POST /echo") == 0)
+        try await expect(Kept(servers, "/redirect").post().get().status, equals: 302)
+        try await expect(servers.count("arrived POST /echo"), equals: 0)
     }
 
     @Test(
@@ -54,14 +55,14 @@ import Testing
             }
         }
         // Each on a connection of its own. (On a slow machine the time may be over before there is one.)
-        if failure != .timeout { #expect(try await servers.connections == 2) }
+        if failure != .timeout { try await expect(servers.connections, equals: 2) }
     }
 
     @Test func `an answer longer than its length ends at its length`() async throws {
         let servers = try await Servers()
         let client = try Kept(servers, "/more")
-        for _ in 0..<2 { #expect(try await client.post().get().body == Array("01234".utf8)) }
-        #expect(try await servers.connections == 2)
+        for _ in 0..<2 { try await expect(client.post().get().body, equals: Array("01234".utf8)) }
+        try await expect(servers.connections, equals: 2)
     }
 
     @Test func `another certificate, another name and no TLS are not trusted`() async throws {
@@ -75,8 +76,8 @@ import Testing
             }
         }
         let other = try Kept(servers.url("/echo", "https", host: "localhost"), servers, authority: "other.pem")
-        #expect(await other.failure() == .untrusted)
-        #expect(try await servers.count("arrived POST /echo") == 0)
+        await expect(other.failure(), equals: .untrusted)
+        try await expect(servers.count("arrived POST /echo"), equals: 0)
     }
 
     @Test func `places are shared, and further calls wait or are refused`() async throws {
@@ -92,30 +93,30 @@ import Testing
             switch await call.value {
             case .success: outcomes[true, default: 0] += 1
             case .failure(let failure):
-                #expect(failure.reason == "overloaded")
+                expect(failure.reason, equals: "overloaded")
                 outcomes[false, default: 0] += 1
             }
         }
-        #expect(outcomes == [true: 5, false: 3] && most.body == Array("2".utf8))
+        expect(outcomes == [true: 5, false: 3] && most.body == Array("2".utf8))
         // All places are free again.
-        #expect(try await clients[0].post().get().status == 200)
+        try await expect(clients[0].post().get().status, equals: 200)
     }
 
     @Test func `while a server cannot be reached, some calls wait for the next attempt`() async throws {
         let servers = try await Servers()
         let client = try Kept(servers, "/echo", "dead")
-        for _ in 0..<3 { #expect(await client.failure() == .unreachable) }
+        for _ in 0..<3 { await expect(client.failure(), equals: .unreachable) }
         let calls = (0..<60).map { _ in Task { await client.failure() } }
-        for call in calls { #expect(await call.value == .unreachable) }
-        #expect(client.numbers.most <= 8)
+        for call in calls { await expect(call.value, equals: .unreachable) }
+        expect(client.numbers.most <= 8)
     }
 
     @Test func `a call whose connection is closed before any answer is made again`() async throws {
         let servers = try await Servers()
         let client = try Kept(servers, "/once")
-        for _ in 0..<3 { #expect(try await client.post().get().status == 200) }
-        #expect(try await servers.connections == 3)
-        #expect(try await servers.count("arrived POST /once") == 5)
+        for _ in 0..<3 { try await expect(client.post().get().status, equals: 200) }
+        try await expect(servers.connections, equals: 3)
+        try await expect(servers.count("arrived POST /once"), equals: 5)
     }
 
     @Test func `calls that wait for a connection get their own answers, one after the other`() async throws {
@@ -124,28 +125,28 @@ import Testing
         let calls = (0..<20).map { number in Task { try await client.post("", "call \(number)").get() } }
         for (number, call) in calls.enumerated() {
             let echo = try JSONDecoder().decode(Echo.self, from: Data(try await call.value.body))
-            #expect(echo.body == "call \(number)".utf8.map { String(format: "%02x", $0) }.joined())
+            expect(echo.body, equals: "call \(number)".utf8.map { String(format: "%02x", $0) }.joined())
         }
-        #expect(try await servers.connections == 1)
+        try await expect(servers.connections, equals: 1)
     }
 
     @Test func `an answer without a call is not that of the next one`() async throws {
         let servers = try await Servers()
         let client = try Kept(servers, "/late")
         for number in 1...3 {
-            #expect(try await client.post().get().status == 200)
+            try await expect(client.post().get().status, equals: 200)
             await servers.heard("late", number)
         }
-        #expect(try await servers.connections == 3)
+        try await expect(servers.connections, equals: 3)
     }
 
     @Test func `loops have no more connections together than places`() async throws {
         let servers = try await Servers()
         let places = CallPlaces(1, mostWaiting: 4)
         let clients = try (0..<2).map { _ in try Kept(servers, "/echo", places: places) }
-        for number in 0..<6 { #expect(try await clients[number % 2].post().get().status == 200) }
+        for number in 0..<6 { try await expect(clients[number % 2].post().get().status, equals: 200) }
         // Each connection ended the one before.
-        #expect(try await servers.connections == 6)
+        try await expect(servers.connections, equals: 6)
         await servers.heard("closed", 5)
     }
 
@@ -155,8 +156,8 @@ import Testing
         let call = Task { await client.failure() }
         await servers.heard("arrived POST /never")
         client.stop()
-        #expect(await call.value == .stopped)
-        #expect(await client.failure() == .stopped)
+        await expect(call.value, equals: .stopped)
+        await expect(client.failure(), equals: .stopped)
     }
 }
 

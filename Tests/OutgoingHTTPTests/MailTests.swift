@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Testing
 
 @testable import OutgoingHTTP
@@ -30,11 +31,11 @@ import Testing
         var mail = mail(servers, "starttls", to: ["ana@example.org", "bob@example.org"])
         mail.credentials = .init(user: "app", password: "letmein")
         mail.clientName = "presence.example.org"
-        #expect(try await client.send(mail).status == 250)
+        try await expect(client.send(mail).status, equals: 250)
         let taken = try #require(try await servers.mails.first)
-        #expect(taken.from == "app@example.org" && taken.to == ["ana@example.org", "bob@example.org"])
-        #expect(taken.tls && taken.user.contains("app") && taken.name == "presence.example.org")
-        #expect(taken.text == text)
+        expect(taken.from == "app@example.org" && taken.to == ["ana@example.org", "bob@example.org"])
+        expect(taken.tls && taken.user.contains("app") && taken.name == "presence.example.org")
+        expect(taken.text, equals: text)
     }
 
     @Test func `a server without STARTTLS gets nothing, unless it may`() async throws {
@@ -42,27 +43,27 @@ import Testing
         let client = OutgoingClient()
         var mail = mail(servers, "smtp")
         mail.credentials = .init(user: "app", password: "letmein")
-        #expect(await failure(client, mail) == .untrusted)
-        #expect(try await servers.mails.isEmpty)
+        await expect(failure(client, mail), equals: .untrusted)
+        try await expect(servers.mails.isEmpty)
         mail.startTLS = .never
         mail.credentials = nil
-        #expect(try await client.send(mail).status == 250)
+        try await expect(client.send(mail).status, equals: 250)
         let taken = try await servers.mails
-        #expect(taken.map(\.text) == [text] && taken.first?.tls == false)
+        expect(taken.map(\.text) == [text] && taken.first?.tls == false)
     }
 
     @Test func `smtps is TLS from the start, and its server is verified too`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         var mail = mail(servers, "smtps")
-        #expect(try await client.send(mail).status == 250)
-        #expect(try await servers.mails.first?.text == text)
+        try await expect(client.send(mail).status, equals: 250)
+        try await expect(servers.mails.first?.text, equals: text)
         for server in ["smtps", "starttls"] {
             mail = self.mail(servers, server)
             mail.tls.authorities = servers.file("other.pem")
-            #expect(await failure(client, mail) == .untrusted)
+            await expect(failure(client, mail), equals: .untrusted)
         }
-        #expect(try await servers.mails.count == 1)
+        try await expect(servers.mails.count, equals: 1)
     }
 
     private func rejected(_ code: Int, _ sentence: String, isOfMail: Bool = false) -> OutgoingFailure {
@@ -74,13 +75,13 @@ import Testing
         let client = OutgoingClient()
         var mail = mail(servers, "starttls", to: ["ana@example.org", "nobody@example.org"])
         mail.credentials = .init(user: "app", password: "letmein")
-        #expect(await failure(client, mail) == rejected(550, "no such user", isOfMail: true))
+        await expect(failure(client, mail), equals: rejected(550, "no such user", isOfMail: true))
         mail.credentials = .init(user: "app", password: "wrong")
-        #expect(await failure(client, mail) == rejected(535, "5.7.8 Authentication credentials invalid"))
+        await expect(failure(client, mail), equals: rejected(535, "5.7.8 Authentication credentials invalid"))
         mail.credentials = nil
-        #expect(await failure(client, mail) == rejected(530, "5.7.0 Authentication required"))
-        #expect(try await servers.mails.isEmpty)
-        #expect(client.numbers.failed == ["rejected": 3])
+        await expect(failure(client, mail), equals: rejected(530, "5.7.0 Authentication required"))
+        try await expect(servers.mails.isEmpty)
+        expect(client.numbers.failed, equals: ["rejected": 3])
     }
 
     @Test func `a mail server that does not answer at the end delays no others`() async throws {
@@ -88,11 +89,11 @@ import Testing
         let client = OutgoingClient(mostRunning: 1)
         var mail = mail(servers, "mute")
         mail.startTLS = .never
-        #expect(try await client.send(mail).status == 250)
+        try await expect(client.send(mail).status, equals: 250)
         // libcurl would send QUIT at the end, and wait for the reply.
         await servers.heard("left mail without a word")
-        #expect(try await client.send(servers.request("/status/204")).status == 204)
-        #expect(try await client.send(mail).status == 250)
+        try await expect(client.send(servers.request("/status/204")).status, equals: 204)
+        try await expect(client.send(mail).status, equals: 250)
         client.stop()
         await servers.heard("left mail without a word", 2)
     }
@@ -105,12 +106,12 @@ import Testing
         mail.limits.total = 60
         async let first = failure(client, mail)
         await servers.heard("holding mail")
-        #expect(try await client.send(servers.request("/status/204", within: 10)).status == 204)
+        try await expect(client.send(servers.request("/status/204", within: 10)).status, equals: 204)
         let before = MonotonicClock.microseconds
         client.stop()
-        #expect(await first == .stopped)
+        await expect(first, equals: .stopped)
         // libcurl checks each second; the server would have answered after the mail's time limit.
-        #expect(MonotonicClock.microseconds - before < 20_000_000)
+        expect(MonotonicClock.microseconds - before < 20_000_000)
     }
 
     @Test func `a mail that is cancelled while its server lets wait makes room for the next`() async throws {
@@ -122,11 +123,11 @@ import Testing
         let first = Task { [mail] in await failure(client, mail) }
         await servers.heard("holding mail")
         first.cancel()
-        #expect(await first.value == .cancelled)
+        await expect(first.value, equals: .cancelled)
         var next = self.mail(servers, "smtp")
         next.startTLS = .never
-        #expect(try await client.send(next).status == 250)
-        #expect(client.numbers.cancelled == 1)
+        try await expect(client.send(next).status, equals: 250)
+        expect(client.numbers.cancelled, equals: 1)
     }
 
     @Test func `a mail server that stops answering after a rejection delays no others`() async throws {
@@ -136,12 +137,12 @@ import Testing
         mail.startTLS = .never
         async let refused = failure(client, mail)
         await servers.heard("refused mail")
-        #expect(try await client.send(servers.request("/status/204", within: 10)).status == 204)
-        #expect(await refused == rejected(550, "no such user", isOfMail: true))
+        try await expect(client.send(servers.request("/status/204", within: 10)).status, equals: 204)
+        await expect(refused, equals: rejected(550, "no such user", isOfMail: true))
         await servers.heard("left refused mail")
         var next = self.mail(servers, "smtp")
         next.startTLS = .never
-        #expect(try await client.send(next).status == 250)
+        try await expect(client.send(next).status, equals: 250)
     }
 
     @Test(arguments: [
@@ -154,7 +155,7 @@ import Testing
     ])
     func `a mail server's sentence contains no address`(lines: [String], sentence: String) {
         let mail = OutgoingMail("smtp://127.0.0.1:1", from: "a@example.org", to: ["ana@example.org"], message: [])
-        #expect(MailRefusal(code: 550, lines: lines, of: mail, isOfMail: true).sentence == sentence)
+        expect(MailRefusal(code: 550, lines: lines, of: mail, isOfMail: true).sentence, equals: sentence)
     }
 
     @Test func `a text with a CR or LF that ends no line is not sent`() async throws {
@@ -162,11 +163,11 @@ import Testing
         for text in ["a\nb\r\n", "a\r.\r\nb", "\n.\r\n", "a\r\r\n", "a\r\n\n", "a\r"] {
             let mail = OutgoingMail(
                 "smtp://127.0.0.1:1", from: "a@example.org", to: ["b@example.org"], message: Array(text.utf8))
-            #expect(await failure(client, mail)?.reason == "invalid", "\(text.debugDescription)")
+            await expect(failure(client, mail)?.reason, equals: "invalid", "\(text.debugDescription)")
         }
         let mail = OutgoingMail(
             "smtp://127.0.0.1:1", from: "a@example.org", to: ["b@example.org"], message: Array("a\r\n\r\nb".utf8))
-        #expect(await failure(client, mail) == .unreachable)
+        await expect(failure(client, mail), equals: .unreachable)
     }
 
     @Test func `an envelope or a name that holds more than itself is not sent`() async throws {
@@ -175,17 +176,17 @@ import Testing
             "", "a b@example.org", "a@example.org\r\nRCPT TO:<b@example.org>", "a>@example.org", "é@example.org",
         ] {
             let to = OutgoingMail("smtp://127.0.0.1:1", from: "a@example.org", to: [address], message: [])
-            #expect(await failure(client, to)?.reason == "invalid", "\(address)")
+            await expect(failure(client, to)?.reason, equals: "invalid", "\(address)")
             let from = OutgoingMail("smtp://127.0.0.1:1", from: address, to: ["a@example.org"], message: [])
-            #expect(await failure(client, from)?.reason == "invalid", "\(address)")
+            await expect(failure(client, from)?.reason, equals: "invalid", "\(address)")
         }
         var mail = OutgoingMail("http://127.0.0.1:1", from: "a@example.org", to: ["b@example.org"], message: [])
-        #expect(await failure(client, mail)?.reason == "invalid")
+        await expect(failure(client, mail)?.reason, equals: "invalid")
         mail.url = "smtp://127.0.0.1:1"
         mail.clientName = "a\r\nMAIL"
-        #expect(await failure(client, mail)?.reason == "invalid")
+        await expect(failure(client, mail)?.reason, equals: "invalid")
         mail.clientName = "a"
         mail.recipients = []
-        #expect(await failure(client, mail)?.reason == "invalid")
+        await expect(failure(client, mail)?.reason, equals: "invalid")
     }
 }

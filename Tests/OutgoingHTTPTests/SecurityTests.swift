@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import OutgoingHTTP
@@ -7,20 +8,20 @@ import Testing
     @Test func `a server is trusted by its authority and its name`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
-        #expect(try await client.send(servers.request("/status/200", "https")).status == 200)
-        #expect(try await client.send(servers.request("/status/200", "https", host: "localhost")).status == 200)
+        try await expect(client.send(servers.request("/status/200", "https")).status, equals: 200)
+        try await expect(client.send(servers.request("/status/200", "https", host: "localhost")).status, equals: 200)
         // Another name, another authority, the system's.
-        #expect(await client.failure(servers.request("/status/200", "named")) == .untrusted)
+        await expect(client.failure(servers.request("/status/200", "named")), equals: .untrusted)
         var request = servers.request("/status/200", "https")
         request.tls.authorities = servers.file("other.pem")
-        #expect(await client.failure(request) == .untrusted)
+        await expect(client.failure(request), equals: .untrusted)
         request.tls.authorities = nil
-        #expect(await client.failure(request) == .untrusted)
+        await expect(client.failure(request), equals: .untrusted)
         request.tls.authorities = servers.file("missing.pem")
-        #expect(await client.failure(request) == .untrusted)
-        #expect(try await servers.count("arrived GET /status/200") == 2)
+        await expect(client.failure(request), equals: .untrusted)
+        try await expect(servers.count("arrived GET /status/200"), equals: 2)
         // Not a connection that another had with its trust either.
-        #expect(try await client.send(servers.request("/status/200", "https")).status == 200)
+        try await expect(client.send(servers.request("/status/200", "https")).status, equals: 200)
     }
 
     @Test func `a server without TLS is not spoken to in plain text`() async throws {
@@ -28,7 +29,7 @@ import Testing
         let client = OutgoingClient()
         var request = servers.request("/echo")
         request.url = "https://127.0.0.1:\(servers.port("http"))/echo"
-        #expect(await client.failure(request) == .untrusted)
+        await expect(client.failure(request), equals: .untrusted)
     }
 
     @Test func `over HTTP2 many calls share a connection`() async throws {
@@ -37,20 +38,20 @@ import Testing
         var request = servers.request("/push", "h2", method: "POST", body: [1, 2, 3])
         request.offersHTTP2 = true
         let first = try await client.send(request)
-        #expect(
+        expect(
             first.isHTTP2 && first.status == 200 && first.body == Array("over h2".utf8) && first["x-protocol"] == "h2")
         await withTaskGroup(of: Bool.self) { [request] group in
             for _ in 0..<20 { group.addTask { (try? await client.send(request))?.isHTTP2 == true } }
-            #expect(await group.reduce(0) { $0 + ($1 ? 1 : 0) } == 20)
+            await expect(group.reduce(0) { $0 + ($1 ? 1 : 0) }, equals: 20)
         }
-        #expect(try await servers.connections == 1)
-        #expect(try await servers.count("arrived h2 /push") == 21)
+        try await expect(servers.connections, equals: 1)
+        try await expect(servers.count("arrived h2 /push"), equals: 21)
         request.url = servers.url("/reset", "h2")
-        #expect(await client.failure(request) == .broken)
+        await expect(client.failure(request), equals: .broken)
         // Where it is not to be had it is HTTP/1.1.
         var other = servers.request("/status/200", "https")
         other.offersHTTP2 = true
-        #expect(try await client.send(other).isHTTP2 == false)
+        try await expect(client.send(other).isHTTP2, equals: false)
     }
 
     @Test(arguments: ["127.0.0.1", "localhost", "127.1", "2130706433", "0x7f.1", "0.0.0.0", "[::ffff:127.0.0.1]"])
@@ -59,18 +60,18 @@ import Testing
         let client = OutgoingClient()
         var request = servers.request("/echo", host: host)
         request.destinations = .publicOnly
-        #expect(await client.failure(request) == .forbidden)
-        #expect(try await servers.connections == 0)
+        await expect(client.failure(request), equals: .forbidden)
+        try await expect(servers.connections, equals: 0)
     }
 
     @Test func `a call to public addresses only takes no connection of another that may go anywhere`() async throws {
         let servers = try await Servers()
         let client = OutgoingClient()
         var request = servers.request("/echo")
-        #expect(try await client.send(request).status == 200)
+        try await expect(client.send(request).status, equals: 200)
         request.destinations = .publicOnly
-        #expect(await client.failure(request) == .forbidden)
-        #expect(try await servers.count("arrived GET /echo") == 1)
+        await expect(client.failure(request), equals: .forbidden)
+        try await expect(servers.count("arrived GET /echo"), equals: 1)
     }
 
     @Test func `which addresses are private`() {
@@ -81,7 +82,7 @@ import Testing
             "ff02::1", "::ffff:10.0.0.1", "::ffff:127.0.0.1", "64:ff9b::a00:1", "64:ff9b:1::1", "2002:7f00:1::1",
             "2001:db8::1", "2001::1", "3fff::1", "::127.0.0.1", "fec0::1", "no address", "",
         ] {
-            #expect(PrivateAddresses.contain(address), "\(address)")
+            expect(PrivateAddresses.contain(address), "\(address)")
         }
         for address in [
             "1.1.1.1", "9.255.255.255", "11.0.0.0", "100.63.255.255", "100.128.0.0", "126.255.255.255", "128.0.0.0",
@@ -89,7 +90,7 @@ import Testing
             "198.20.0.0", "223.255.255.255", "2606:4700::1111", "2a00:1450::1", "::ffff:8.8.8.8", "64:ff9b::808:808",
             "2002:808:808::1",
         ] {
-            #expect(!PrivateAddresses.contain(address), "\(address)")
+            expect(!PrivateAddresses.contain(address), "\(address)")
         }
     }
 }

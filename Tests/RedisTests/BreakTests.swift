@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Glibc
 import TestSupport
 import Testing
@@ -24,12 +25,12 @@ struct BreakTests {
             async let answer = client.send("BLPOP", "nothing", 0)
             try await waitForBlockedClient()
             server.kill()
-            #expect(await answer == .failure(.disconnected(sent: true)))
-            #expect(await client.breakReason().contains(": "))
-            #expect(await client.send("PING") == .failure(.disconnected(sent: false)))
+            await expect(answer, equals: .failure(.disconnected(sent: true)))
+            await expect(client.breakReason().contains(": "))
+            await expect(client.send("PING"), equals: .failure(.disconnected(sent: false)))
             try server.start()
             await client.ready()
-            #expect(await client.send("PING").value == .status("PONG"))
+            await expect(client.send("PING").value, equals: .status("PONG"))
         }
     }
 
@@ -40,17 +41,17 @@ struct BreakTests {
                 var order: [String] = []
                 connection.onState = { state in
                     guard state.isDisconnected else { return }
-                    #expect(connection.pending == 0)
+                    expect(connection.pending, equals: 0)
                     order.append("told")
                     done(order)
                 }
                 connection.send(["PING"]) { answer in
-                    #expect(answer == .failure(.disconnected(sent: false)))
+                    expect(answer, equals: .failure(.disconnected(sent: false)))
                     order.append(connection.state.isDisconnected ? "failed after" : "failed before")
                 }
                 connection.reconnect(reason: "told to")
             }
-            #expect(order == ["failed after", "told"])
+            expect(order, equals: ["failed after", "told"])
         }
     }
 
@@ -61,7 +62,7 @@ struct BreakTests {
                 connection.onState = { _ in Issue.record("told after close()") }
                 connection.send(["PING"]) { _ in connection.close() }
                 connection.reconnect(reason: "told to")
-                #expect(connection.state == .closed)
+                expect(connection.state, equals: .closed)
             }
         }
     }
@@ -71,9 +72,9 @@ struct BreakTests {
             await client.ready()
             let first = await client.send("CLIENT", "ID").value?.int
             await client.onLoop { $0.reconnect(reason: "a canary died") }
-            #expect(await client.breakReason().hasSuffix(": a canary died"))
+            await expect(client.breakReason().hasSuffix(": a canary died"))
             await client.ready()
-            #expect(await client.send("CLIENT", "ID").value?.int != first)
+            await expect(client.send("CLIENT", "ID").value?.int != first)
         }
     }
 
@@ -88,14 +89,14 @@ struct BreakTests {
             server.pause()
             async let first = client.send("INCR", "n")
             async let second = client.send("INCR", "n")
-            #expect(await first == .failure(.timedOut(sent: true)))
-            #expect(await second == .failure(.timedOut(sent: true)))
+            await expect(first, equals: .failure(.timedOut(sent: true)))
+            await expect(second, equals: .failure(.timedOut(sent: true)))
             let (silence, unready) = await (client.breakReason(), client.breakReason())
-            #expect(silence.contains("no answer within 60 ms"))
-            #expect(unready.contains("not ready within 60 ms"))
+            expect(silence.contains("no answer within 60 ms"))
+            expect(unready.contains("not ready within 60 ms"))
             server.resume()
             await client.ready()
-            #expect(await client.send("PING").value == .status("PONG"))
+            await expect(client.send("PING").value, equals: .status("PONG"))
         }
     }
 
@@ -113,8 +114,8 @@ struct BreakTests {
                 }
             }
             server.resume()
-            #expect(answers.first == .failure(.timedOut(sent: true)))
-            #expect(answers.last == .failure(.timedOut(sent: false)))
+            expect(answers.first, equals: .failure(.timedOut(sent: true)))
+            expect(answers.last, equals: .failure(.timedOut(sent: false)))
         }
     }
 
@@ -132,7 +133,7 @@ struct BreakTests {
                 // In the next turn: the command is sent, and its answer arrives during the stall.
                 stall.set(after: 0)
             }
-            #expect(answer == .success(.status("PONG")))
+            expect(answer, equals: .success(.status("PONG")))
         }
     }
 
@@ -155,7 +156,7 @@ struct BreakTests {
                 }
                 stall.set(after: 0)
             }
-            #expect(answer == .success(.status("PONG")))
+            expect(answer, equals: .success(.status("PONG")))
         }
     }
 
@@ -169,7 +170,7 @@ struct BreakTests {
                 _ = await answer
             }
             await client.ready()
-            #expect(openFiles() - before < 40)
+            expect(openFiles() - before < 40)
         }
     }
 

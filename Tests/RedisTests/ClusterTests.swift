@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import TestSupport
 import Testing
 
@@ -16,12 +17,12 @@ struct ClusterTests {
     @Test func `commands go to the master of their slot`() async throws {
         try await ClusterClient.with(cluster) { client in
             for key in ["{a}", "{b}", "{c}", "leases"] {
-                #expect(await client.send(key, "SET", .string(key), "x") == .success(.status("OK")))
+                await expect(client.send(key, "SET", .string(key), "x"), equals: .success(.status("OK")))
                 let found = try cluster.owner(of: key).admin().command("EXISTS", .string(key))
-                #expect(found.int == 1)
+                expect(found.int, equals: 1)
             }
             let answers = await client.everywhere("CONFIG", "GET", "port")
-            #expect(Set(answers.map { $0.value?.array?.last?.int }) == Set(cluster.nodes.map { Int64($0.port) }))
+            expect(Set(answers.map { $0.value?.array?.last?.int }), equals: Set(cluster.nodes.map { Int64($0.port) }))
         }
     }
 
@@ -58,10 +59,10 @@ struct ClusterTests {
                 answers += await held
                 answers += await burst()
             }
-            #expect(answers == Array(repeating: .success(.null), count: 140))
+            expect(answers, equals: Array(repeating: .success(.null), count: 140))
             let list = try cluster.owner(of: "{a}").admin().command("LRANGE", "{a}list", 0, -1).array?.map(\.int)
-            #expect(list == (1...140).map { Int64($0) })
-            #expect(await client.falls == 0)
+            expect(list, equals: (1...140).map { Int64($0) })
+            await expect(client.falls, equals: 0)
         }
     }
 
@@ -71,13 +72,13 @@ struct ClusterTests {
             _ = await client.send("{a}", "SET", "{a}there", "x")
             try cluster.beginMove(slotOf: "{a}")
             let failure = await client.run(Self.append, "{a}there", "{a}absent", "1").failure
-            #expect(failure?.mayHaveRun == false)
-            #expect(await client.fallReason().contains("TRYAGAIN"))
+            expect(failure?.mayHaveRun, equals: false)
+            await expect(client.fallReason().contains("TRYAGAIN"))
             // Commands for other slots are not affected.
             await client.up()
-            #expect(await client.send("{b}", "SET", "{b}", "x") == .success(.status("OK")))
+            await expect(client.send("{b}", "SET", "{b}", "x"), equals: .success(.status("OK")))
             try cluster.endMove(slotOf: "{a}")
-            #expect(await client.run(Self.append, "{a}list", "{a}absent", "1") == .success(.integer(1)))
+            await expect(client.run(Self.append, "{a}list", "{a}absent", "1"), equals: .success(.integer(1)))
         }
     }
 
@@ -89,12 +90,12 @@ struct ClusterTests {
                 try owner.admin().command("INFO", "clients").string?.contains("blocked_clients:1") == true
             }
             owner.kill()
-            #expect(await answer == .failure(.disconnected(sent: true)))
+            await expect(answer, equals: .failure(.disconnected(sent: true)))
             _ = await client.fallReason()
-            #expect(await client.send("{b}", "PING") == .failure(.disconnected(sent: false)))
+            await expect(client.send("{b}", "PING"), equals: .failure(.disconnected(sent: false)))
             try owner.start()
             await client.up()
-            #expect(try owner.admin().command("INFO", "clients").string?.contains("blocked_clients:0") == true)
+            try expect(owner.admin().command("INFO", "clients").string?.contains("blocked_clients:0"), equals: true)
         }
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import TestSupport
 import Testing
 
@@ -13,14 +14,14 @@ struct CommandTests {
     @Test func `every kind of answer arrives`() async throws {
         try await Client.with(server.unix) { client in
             await client.ready()
-            #expect(await client.send("SET", "key", .bytes([0, 13, 10, 255])) == .success(.status("OK")))
-            #expect(await client.send("GET", "key") == .success(.bytes([0, 13, 10, 255])))
-            #expect(await client.send("GET", "nothing") == .success(.null))
-            #expect(await client.send("INCRBY", "n", -5) == .success(.integer(-5)))
-            #expect(await client.send("RPUSH", "list", "a", "", "c").value?.int == 3)
+            await expect(client.send("SET", "key", .bytes([0, 13, 10, 255])), equals: .success(.status("OK")))
+            await expect(client.send("GET", "key"), equals: .success(.bytes([0, 13, 10, 255])))
+            await expect(client.send("GET", "nothing"), equals: .success(.null))
+            await expect(client.send("INCRBY", "n", -5), equals: .success(.integer(-5)))
+            await expect(client.send("RPUSH", "list", "a", "", "c").value?.int, equals: 3)
             let list = await client.send("LRANGE", "list", 0, -1).value?.array
-            #expect(list?.map(\.string) == ["a", "", "c"])
-            #expect(await client.send("LRANGE", "none", 0, -1) == .success(.array([])))
+            expect(list?.map(\.string), equals: ["a", "", "c"])
+            await expect(client.send("LRANGE", "none", 0, -1), equals: .success(.array([])))
         }
     }
 
@@ -34,9 +35,9 @@ struct CommandTests {
                 for _ = 1, tonumber(ARGV[1]) do v = {v, redis.error_reply('ERR inside')} end
                 return v
                 """
-            #expect(await client.send("EVAL", .string(nest), 0, 7) == .success(expected))
-            #expect(await client.send("EVAL", .string(nest), 0, 9) == .failure(.disconnected(sent: true)))
-            #expect(await client.breakReason().contains("nested multi bulk"))
+            await expect(client.send("EVAL", .string(nest), 0, 7), equals: .success(expected))
+            await expect(client.send("EVAL", .string(nest), 0, 9), equals: .failure(.disconnected(sent: true)))
+            await expect(client.breakReason().contains("nested multi bulk"))
             await client.ready()
         }
     }
@@ -45,8 +46,8 @@ struct CommandTests {
         try await Client.with(server.tcp) { client in
             await client.ready()
             let big = (0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
-            #expect(await client.send("SET", "big", .bytes(big)).value == .status("OK"))
-            #expect(await client.send("GET", "big").value == .bytes(big))
+            await expect(client.send("SET", "big", .bytes(big)).value, equals: .status("OK"))
+            await expect(client.send("GET", "big").value, equals: .bytes(big))
         }
     }
 
@@ -65,8 +66,8 @@ struct CommandTests {
                     }
                 }
             }
-            #expect(isInOrder)
-            #expect(await client.onLoop { $0.pending } == 0)
+            expect(isInOrder)
+            await expect(client.onLoop { $0.pending }, equals: 0)
         }
     }
 
@@ -74,22 +75,22 @@ struct CommandTests {
         let admin = try server.admin()
         try await Client.with(server.unix) { client in
             await client.ready()
-            #expect(await client.send("NOSUCH").failure?.code == "ERR")
+            await expect(client.send("NOSUCH").failure?.code, equals: "ERR")
             await _ = client.send("SET", "text", "x")
-            #expect(await client.send("LPUSH", "text", 1).failure?.code == "WRONGTYPE")
+            await expect(client.send("LPUSH", "text", 1).failure?.code, equals: "WRONGTYPE")
             let fenced = await client.send("EVAL", "return redis.error_reply('FENCED by another')", 0)
-            #expect(fenced == .failure(.server(code: "FENCED", message: "FENCED by another")))
+            expect(fenced, equals: .failure(.server(code: "FENCED", message: "FENCED by another")))
 
             try admin.command("CONFIG", "SET", "maxmemory", 1)
-            #expect(await client.send("SET", "more", 1).failure?.code == "OOM")
+            await expect(client.send("SET", "more", 1).failure?.code, equals: "OOM")
             try admin.command("CONFIG", "SET", "maxmemory", 0)
 
             try admin.command("REPLICAOF", "127.0.0.1", 1)
-            #expect(await client.send("SET", "more", 1).failure?.code == "READONLY")
+            await expect(client.send("SET", "more", 1).failure?.code, equals: "READONLY")
             try admin.command("REPLICAOF", "NO", "ONE")
             // A replica rejects writes: the client determines the master again.
             await client.ready()
-            #expect(await client.send("SET", "more", 1).value == .status("OK"))
+            await expect(client.send("SET", "more", 1).value, equals: .status("OK"))
         }
     }
 
@@ -103,12 +104,13 @@ struct CommandTests {
                         answers.append($0); if answers.count == 4 { done(answers) }
                     }
                 }
-                #expect(connection.pending == 3)
-                #expect(answers.isEmpty, "no reply from within send")
+                expect(connection.pending, equals: 3)
+                expect(answers.isEmpty, "no reply from within send")
             }
-            #expect(
-                Set(answers) == [1, 2, 3].reduce(into: [.failure(.overloaded)]) { $0.insert(.success(.integer($1))) })
-            #expect(await client.send("GET", "n").value?.int == 3)
+            expect(
+                Set(answers),
+                equals: [1, 2, 3].reduce(into: [.failure(.overloaded)]) { $0.insert(.success(.integer($1))) })
+            await expect(client.send("GET", "n").value?.int, equals: 3)
         }
     }
 
@@ -118,7 +120,7 @@ struct CommandTests {
             let answer = await client.wait { (connection, done: @escaping (Answer) -> Void) in
                 connection.send(["SET", "a", 1]) { _ in connection.send(["INCR", "a"], reply: done) }
             }
-            #expect(answer == .success(.integer(2)))
+            expect(answer, equals: .success(.integer(2)))
 
             // Registered after the connection's own hook, so it runs when that has written already.
             let loop = client.loop
@@ -129,7 +131,7 @@ struct CommandTests {
                     connection.send(["INCR", "a"], reply: done)
                 }
             }
-            #expect(late == .success(.integer(3)))
+            expect(late, equals: .success(.integer(3)))
         }
     }
 
@@ -140,14 +142,14 @@ struct CommandTests {
             let times = await client.wait { (connection, done: @escaping ([Int64]) -> Void) in
                 var times: [Int64] = []
                 connection.onRoundTrip = { times.append($0) }
-                #expect(connection.oldestPendingSince == nil)
+                expect(connection.oldestPendingSince, equals: nil)
                 connection.send(["PING"]) { _ in }
                 connection.send(["PING"]) { _ in done(times) }
-                #expect(connection.oldestPendingSince == loop.now)
+                expect(connection.oldestPendingSince, equals: loop.now)
             }
-            #expect(times.count == 2)
-            #expect(times.allSatisfy { (0..<10_000_000).contains($0) })
-            #expect(await client.onLoop { $0.oldestPendingSince } == nil)
+            expect(times.count, equals: 2)
+            expect(times.allSatisfy { (0..<10_000_000).contains($0) })
+            await expect(client.onLoop { $0.oldestPendingSince }, equals: nil)
         }
     }
 
@@ -163,9 +165,9 @@ struct CommandTests {
                 connection.close()
                 return answers
             }
-            #expect(answers == [.failure(.disconnected(sent: false)), .failure(.disconnected(sent: false))])
-            #expect(await client.send("PING") == .failure(.disconnected(sent: false)))
-            #expect(await client.onLoop { $0.state } == .closed)
+            expect(answers, equals: [.failure(.disconnected(sent: false)), .failure(.disconnected(sent: false))])
+            await expect(client.send("PING"), equals: .failure(.disconnected(sent: false)))
+            await expect(client.onLoop { $0.state }, equals: .closed)
         }
     }
 
@@ -181,7 +183,7 @@ struct CommandTests {
                 }
                 connection.send(["INCR", "n"]) { answers.append($0) }
             }
-            #expect(answers == [.failure(.disconnected(sent: true)), .success(.integer(1))])
+            expect(answers, equals: [.failure(.disconnected(sent: true)), .success(.integer(1))])
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import TestSupport
 import Testing
 
@@ -11,10 +12,10 @@ struct ConnectingTests {
 
     @Test func `a connection is reported from its first attempt, and named on the server`() async throws {
         try await Client.with(server.unix) { client in
-            #expect(await client.state { _ in true } == .connecting)
-            #expect(await client.state { _ in true } == .ready)
+            await expect(client.state { _ in true }, equals: .connecting)
+            await expect(client.state { _ in true }, equals: .ready)
             let list = await client.send("CLIENT", "LIST").value?.string
-            #expect(list?.contains(" name=test ") == true)
+            expect(list?.contains(" name=test "), equals: true)
         }
     }
 
@@ -22,14 +23,14 @@ struct ConnectingTests {
         let endpoint = RedisEndpoint(.tcp(host: "localhost", port: server.port))
         try await Client.with(endpoint) { client in
             await client.ready()
-            #expect(await client.send("PING").value == .status("PONG"))
+            await expect(client.send("PING").value, equals: .status("PONG"))
         }
     }
 
     @Test func `a name that does not exist is a reason, and it is tried again`() async throws {
         let endpoint = RedisEndpoint(.tcp(host: "nowhere.invalid", port: 1))
         try await Client.with(endpoint) { client in
-            #expect(await client.breakReason().hasPrefix("redis://nowhere.invalid:1: cannot resolve nowhere.invalid: "))
+            await expect(client.breakReason().hasPrefix("redis://nowhere.invalid:1: cannot resolve nowhere.invalid: "))
             await client.state { $0 == .connecting }
         }
     }
@@ -39,9 +40,9 @@ struct ConnectingTests {
         for endpoint in [server.unix, server.tcp] {
             try await Client.with(endpoint) { client in
                 let reason = await client.breakReason()
-                #expect(reason.hasPrefix("\(endpoint): "))
-                #expect(reason.contains("refused") || reason.contains("No such file"), "\(reason)")
-                #expect(await client.send("PING") == .failure(.disconnected(sent: false)))
+                expect(reason.hasPrefix("\(endpoint): "))
+                expect(reason.contains("refused") || reason.contains("No such file"), "\(reason)")
+                await expect(client.send("PING"), equals: .failure(.disconnected(sent: false)))
                 try server.start()
                 await client.ready()
                 server.kill()
@@ -58,7 +59,7 @@ struct ConnectingTests {
             (endpoint.user, endpoint.password) = (user, password)
             try await Client.with(endpoint) { client in
                 await client.ready()
-                #expect(await client.send("ACL", "WHOAMI").value?.string == user ?? "default")
+                await expect(client.send("ACL", "WHOAMI").value?.string == user ?? "default")
             }
         }
     }
@@ -69,8 +70,8 @@ struct ConnectingTests {
         (endpoint.user, endpoint.password) = ("bo", "pw")
         try await Client.with(endpoint) { client in
             await client.ready()
-            #expect(await client.send("GET", "x").value == .null)
-            #expect(await client.send("SET", "x", 1).failure?.code == "NOPERM")
+            await expect(client.send("GET", "x").value, equals: .null)
+            await expect(client.send("SET", "x", 1).failure?.code, equals: "NOPERM")
         }
     }
 
@@ -81,8 +82,8 @@ struct ConnectingTests {
         endpoint.password = "hunter2"
         try await Client.with(endpoint, .with { $0.refusedRetry = 150 }) { client in
             let reason = await client.breakReason()
-            #expect(reason.contains("the password is refused: WRONGPASS"), "\(reason)")
-            #expect(!reason.contains("hunter2"))
+            expect(reason.contains("the password is refused: WRONGPASS"), "\(reason)")
+            expect(!reason.contains("hunter2"))
             let loop = client.loop
             let pause = await client.wait { (connection, done: @escaping (Int64) -> Void) in
                 let tell = connection.onState
@@ -97,7 +98,7 @@ struct ConnectingTests {
                     done(loop.now - began)
                 }
             }
-            #expect(pause >= 150, "not at the pace of other breaks")
+            expect(pause >= 150, "not at the pace of other breaks")
             try admin.command("CONFIG", "SET", "requirepass", "hunter2")
             await client.ready()
         }
@@ -106,13 +107,13 @@ struct ConnectingTests {
     @Test func `a server that repeats a wrong command does not make us show the password`() {
         let greeting = Greeting.authenticate(user: nil, password: "hunter2")
         let line = "ERR unknown command 'AUTH', with args beginning with: 'hunter2' "
-        #expect(greeting.objection(to: .error(line))?.reason == "the password is refused: AUTH failed")
+        expect(greeting.objection(to: .error(line))?.reason, equals: "the password is refused: AUTH failed")
     }
 
     @Test func `a missing password is a refusal`() async throws {
         try server.admin().command("CONFIG", "SET", "requirepass", "right")
         try await Client.with(server.unix) { client in
-            #expect(await client.breakReason().contains("NOAUTH"))
+            await expect(client.breakReason().contains("NOAUTH"))
         }
     }
 
@@ -121,13 +122,13 @@ struct ConnectingTests {
         endpoint.database = 3
         try await Client.with(endpoint) { client in
             await client.ready()
-            #expect(await client.send("SET", "here", 1).value == .status("OK"))
+            await expect(client.send("SET", "here", 1).value, equals: .status("OK"))
         }
-        #expect(try BlockingRedis(endpoint).command("EXISTS", "here").int == 1)
-        #expect(try server.admin().command("EXISTS", "here").int == 0)
+        try expect(BlockingRedis(endpoint).command("EXISTS", "here").int, equals: 1)
+        try expect(server.admin().command("EXISTS", "here").int, equals: 0)
         endpoint.database = 99
         try await Client.with(endpoint) { client in
-            #expect(await client.breakReason().contains("database 99 is refused: ERR DB index is out of range"))
+            await expect(client.breakReason().contains("database 99 is refused: ERR DB index is out of range"))
         }
     }
 
@@ -135,7 +136,7 @@ struct ConnectingTests {
         let admin = try server.admin()
         try admin.command("CONFIG", "SET", "maxclients", 1)
         try await Client.with(server.unix) { client in
-            #expect(await client.breakReason().contains("max number of clients"))
+            await expect(client.breakReason().contains("max number of clients"))
             try admin.command("CONFIG", "SET", "maxclients", 100)
             await client.ready()
         }
@@ -155,7 +156,7 @@ struct ConnectingTests {
             }
             try server.loadFast()
             await client.ready()
-            #expect(await client.send("DBSIZE").value?.int == 20_000)
+            await expect(client.send("DBSIZE").value?.int, equals: 20_000)
         }
     }
 
@@ -163,7 +164,7 @@ struct ConnectingTests {
         let listener = try TCPListener()
         try await Client.with(RedisEndpoint(.tcp(host: "127.0.0.1", port: listener.port))) { client in
             listener.acceptOnce(saying: "HTTP/1.1 400 Bad Request\r\n\r\n")
-            #expect(await client.breakReason().contains("not an answer of Redis: Protocol error, got \"H\""))
+            await expect(client.breakReason().contains("not an answer of Redis: Protocol error, got \"H\""))
         }
     }
 
@@ -171,8 +172,8 @@ struct ConnectingTests {
         let listener = try TCPListener()
         let endpoint = RedisEndpoint(.tcp(host: "127.0.0.1", port: listener.port))
         try await Client.with(endpoint, .with { $0.connectTimeout = 40 }) { client in
-            #expect(await client.breakReason().contains("not ready within 40 ms"))
-            #expect(await client.breakReason().contains("not ready within 40 ms"))
+            await expect(client.breakReason().contains("not ready within 40 ms"))
+            await expect(client.breakReason().contains("not ready within 40 ms"))
         }
     }
 }

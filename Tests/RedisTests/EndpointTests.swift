@@ -1,3 +1,4 @@
+import Expectations
 import Redis
 import Testing
 
@@ -19,7 +20,7 @@ struct EndpointTests {
         ),
     ])
     func `an address is read`(url: String, endpoint: RedisEndpoint) throws {
-        #expect(try RedisEndpoint(url: url) == endpoint)
+        try expect(RedisEndpoint(url: url), equals: endpoint)
     }
 
     @Test(arguments: [
@@ -57,7 +58,7 @@ struct EndpointTests {
 
     @Test func `a socket's path may be 106 bytes long and no longer`() throws {
         let longest = "/" + String(repeating: "a", count: RedisEndpoint.maximumPathLength - 1)
-        #expect(try RedisEndpoint(url: "unix://" + longest).address == .unix(path: longest))
+        try expect(RedisEndpoint(url: "unix://" + longest).address, equals: .unix(path: longest))
         #expect(throws: RedisEndpointError.self) { try RedisEndpoint(url: "unix://" + longest + "a") }
     }
 
@@ -72,7 +73,7 @@ struct EndpointTests {
         let endpoint = try RedisEndpoint(url: "redis://ann:hunter2@h:7/2")
         var dumped = ""
         dump(endpoint, to: &dumped)
-        #expect("\(endpoint)" == "redis://ann@h:7/2")
-        #expect(!(dumped + String(reflecting: endpoint)).contains("hunter2"))
+        expect("\(endpoint)", equals: "redis://ann@h:7/2")
+        expect(!(dumped + String(reflecting: endpoint)).contains("hunter2"))
     }
 }

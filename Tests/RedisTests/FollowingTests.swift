@@ -1,3 +1,4 @@
+import Expectations
 import Redis
 import TestSupport
 import Testing
@@ -29,13 +30,13 @@ struct FollowingTests {
                     done(confirmed)
                 }
                 for number in 0..<count { subscriber.follow(Self.name(number), index: number % 2) }
-                #expect(subscriber.followed == count)
+                expect(subscriber.followed, equals: count)
             }
             let isDone = await listener.onLoop { $0.underWay == 0 }
-            #expect(isDone)
+            expect(isDone)
             for number in [0, 1, count - 1] {
-                #expect(try admin.command("PUBLISH", .string(Self.name(number)), "x").int == 1)
-                #expect(await listener.message() == .init(channel: number % 2, payload: Array("x".utf8)))
+                try expect(admin.command("PUBLISH", .string(Self.name(number)), "x").int, equals: 1)
+                await expect(listener.message(), equals: .init(channel: number % 2, payload: Array("x".utf8)))
             }
             await listener.onLoop { subscriber in
                 for number in 0..<count where number != 7 { subscriber.leave(Self.name(number)) }
@@ -43,14 +44,14 @@ struct FollowingTests {
             }
             await listener.follows("last")
             let left = try admin.command("PUBSUB", "CHANNELS", "*user*").array ?? []
-            #expect(left.count == 1)
+            expect(left.count, equals: 1)
 
             server.kill()
             _ = await listener.lossReason()
             try server.start()
             await listener.subscribed()
-            #expect(try server.admin().command("PUBLISH", .string(Self.name(7)), "back").int == 1)
-            #expect(await listener.message() == .init(channel: 1, payload: Array("back".utf8)))
+            try expect(server.admin().command("PUBLISH", .string(Self.name(7)), "back").int, equals: 1)
+            await expect(listener.message(), equals: .init(channel: 1, payload: Array("back".utf8)))
         }
     }
 
@@ -67,9 +68,9 @@ struct FollowingTests {
             try server.start()
             await listener.subscribed()
             let underWay = await listener.onLoop { $0.underWay }
-            #expect(underWay == 0)
+            expect(underWay, equals: 0)
             let there = try server.admin().command("PUBSUB", "CHANNELS", "*user*").array ?? []
-            #expect(there.count == 2_999)
+            expect(there.count, equals: 2_999)
         }
     }
 
@@ -84,13 +85,13 @@ struct FollowingTests {
                 }
             }
             let kept = await listener.onLoop { $0.isSubscribing ? -1 : $0.underWay + $0.followed }
-            #expect(kept == 0)
+            expect(kept, equals: 0)
             try server.start()
             await listener.subscribed()
             await listener.onLoop { $0.follow("x", index: 0) }
             await listener.follows("x")
             let there = try server.admin().command("PUBSUB", "CHANNELS").array ?? []
-            #expect(there.count == 2)
+            expect(there.count, equals: 2)
         }
     }
 
@@ -107,8 +108,8 @@ struct FollowingTests {
                 }
                 await listener.follows("x")
                 let receivers = try admin.command("PUBLISH", "x", "1").int
-                #expect(receivers == 1)
-                #expect(await listener.message() == .init(channel: 0, payload: Array("1".utf8)))
+                expect(receivers, equals: 1)
+                await expect(listener.message(), equals: .init(channel: 0, payload: Array("1".utf8)))
             }
         }
     }
@@ -123,8 +124,8 @@ struct FollowingTests {
             }
             await listener.follows("p:events:bob")
             try admin.command("PUBLISH", "p:events:bob", "1")
-            #expect(await listener.message().payload == Array("1".utf8))
-            #expect(await listener.overhears() == Array("1".utf8))
+            await expect(listener.message().payload, equals: Array("1".utf8))
+            await expect(listener.overhears(), equals: Array("1".utf8))
             await listener.onLoop { $0.reconnect(reason: "a test") }
             _ = await listener.lossReason()
             await listener.subscribed()
@@ -132,14 +133,14 @@ struct FollowingTests {
             await listener.follows("after")
             try admin.command("PUBLISH", "p:events:", "nobody's")
             try admin.command("PUBLISH", "p:events:eve", "2")
-            #expect(await listener.overhears() == Array("2".utf8))
+            await expect(listener.overhears(), equals: Array("2".utf8))
             await listener.onLoop { subscriber in
                 subscriber.pattern = nil
                 subscriber.follow("then", index: 0)
             }
             await listener.follows("then")
             let receivers = try admin.command("PUBLISH", "p:events:eve", "3").int
-            #expect(receivers == 0)
+            expect(receivers, equals: 0)
         }
     }
 
@@ -148,7 +149,7 @@ struct FollowingTests {
             await listener.subscribed()
             server.pause()
             await listener.onLoop { $0.follow("x", index: 0) }
-            #expect(await listener.lossReason().hasSuffix("no channel was confirmed within 100 ms"))
+            await expect(listener.lossReason().hasSuffix("no channel was confirmed within 100 ms"))
             server.resume()
             await listener.subscribed()
             // Redis may still have the connection that was given up.

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Redis
@@ -15,29 +16,29 @@ struct LocationTests {
     ])
     func `a location is read, and shown without its password`(url: String, shown: String) throws {
         let location = try RedisLocation(url: url)
-        #expect("\(location)" == shown)
+        expect("\(location)", equals: shown)
     }
 
     @Test func `sentinels and the servers that hold the data have credentials of their own`() throws {
         let url = "redis+sentinel://ann:p%40ss@a,b/my%2Fpeople/2?sentinel_username=sue&sentinel_password=s%26t"
-        guard case .sentinels(let sentinels) = try RedisLocation(url: url) else { return #expect(Bool(false)) }
-        #expect(sentinels.master == "my/people")
-        #expect(
-            sentinels.sentinels
-                == ["a", "b"].map { RedisEndpoint(.tcp(host: $0, port: 26379), user: "sue", password: "s&t") })
-        #expect(
-            sentinels.endpoint(host: "m", port: 1)
-                == RedisEndpoint(.tcp(host: "m", port: 1), user: "ann", password: "p@ss", database: 2))
+        guard case .sentinels(let sentinels) = try RedisLocation(url: url) else { return expect(Bool(false)) }
+        expect(sentinels.master, equals: "my/people")
+        expect(
+            sentinels.sentinels,
+            equals: ["a", "b"].map { RedisEndpoint(.tcp(host: $0, port: 26379), user: "sue", password: "s&t") })
+        expect(
+            sentinels.endpoint(host: "m", port: 1),
+            equals: RedisEndpoint(.tcp(host: "m", port: 1), user: "ann", password: "p@ss", database: 2))
     }
 
     @Test func `the nodes of a cluster share the credentials`() throws {
         guard case .cluster(let seeds) = try RedisLocation(url: "redis+cluster://:pw@a,b:7") else {
-            return #expect(Bool(false))
+            return expect(Bool(false))
         }
-        #expect(seeds.seeds.map(\.password) == ["pw", "pw"])
-        #expect(
-            seeds.endpoint(of: ClusterNode(host: "c", port: 9))
-                == RedisEndpoint(.tcp(host: "c", port: 9), password: "pw"))
+        expect(seeds.seeds.map(\.password), equals: ["pw", "pw"])
+        expect(
+            seeds.endpoint(of: ClusterNode(host: "c", port: 9)),
+            equals: RedisEndpoint(.tcp(host: "c", port: 9), password: "pw"))
     }
 
     @Test(arguments: [

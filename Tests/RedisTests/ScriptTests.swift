@@ -1,3 +1,4 @@
+import Expectations
 import Redis
 import TestSupport
 import Testing
@@ -14,21 +15,21 @@ struct ScriptTests {
         let admin = try server.admin()
         try await Client.with(server.unix) { client in
             await client.ready()
-            #expect(await client.run(script, keys: ["list"], "a") == .success(.integer(1)))
-            #expect(await client.run(script, keys: ["list"], "b") == .success(.integer(2)))
+            await expect(client.run(script, keys: ["list"], "a"), equals: .success(.integer(1)))
+            await expect(client.run(script, keys: ["list"], "b"), equals: .success(.integer(2)))
             try admin.command("SCRIPT", "FLUSH")
-            #expect(await client.run(script, keys: ["list"], .bytes([0, 255])) == .success(.integer(3)))
+            await expect(client.run(script, keys: ["list"], .bytes([0, 255])), equals: .success(.integer(3)))
         }
         let list = try admin.command("LRANGE", "list", 0, -1).array
-        #expect(list?.map(\.bytes) == [Array("a".utf8), Array("b".utf8), [0, 255]])
-        #expect(try admin.command("SCRIPT", "EXISTS", .string(script.sha1)) == .array([.integer(1)]))
+        expect(list?.map(\.bytes), equals: [Array("a".utf8), Array("b".utf8), [0, 255]])
+        try expect(admin.command("SCRIPT", "EXISTS", .string(script.sha1)), equals: .array([.integer(1)]))
     }
 
     @Test func `scripts run in the order in which they were given, also when Redis has forgotten them`() async throws {
         let admin = try server.admin()
         try await Client.with(server.unix) { client in
             await client.ready()
-            #expect(await client.run(script, keys: ["before"], "x") == .success(.integer(1)))
+            await expect(client.run(script, keys: ["before"], "x"), equals: .success(.integer(1)))
             try admin.command("SCRIPT", "FLUSH")
             let answers = await client.wait { [script] (connection, done: @escaping ([Answer]) -> Void) in
                 var answers: [Answer] = []
@@ -45,10 +46,10 @@ struct ScriptTests {
                 connection.send(["BLPOP", "nothing", "0.2"]) { _ in }
                 append("second")
             }
-            #expect(answers == [1, 2, 3].map { .success(.integer($0)) })
+            expect(answers, equals: [1, 2, 3].map { .success(.integer($0)) })
         }
         let list = try admin.command("LRANGE", "list", 0, -1).array
-        #expect(list?.map(\.string) == ["first", "second", "third"])
+        expect(list?.map(\.string), equals: ["first", "second", "third"])
     }
 
     @Test func `a script that Redis has forgotten is sent whole once, whatever is under way`() async throws {
@@ -68,11 +69,11 @@ struct ScriptTests {
                     }
                 }
             }
-            #expect(answers == (1...100).map { .success(.integer($0)) })
+            expect(answers, equals: (1...100).map { .success(.integer($0)) })
         }
         let list = try admin.command("LRANGE", "list", 0, -1).array?.map(\.string)
-        #expect(list == (0..<50).flatMap { _ in ["own", "other"] })
-        #expect(try admin.command("INFO", "commandstats").string?.contains("cmdstat_script|load:calls=2,") == true)
+        expect(list, equals: (0..<50).flatMap { _ in ["own", "other"] })
+        try expect(admin.command("INFO", "commandstats").string?.contains("cmdstat_script|load:calls=2,"), equals: true)
     }
 
     @Test func `calls behind a forgotten script count, are bounded, and fail with the connection`() async throws {
@@ -95,8 +96,8 @@ struct ScriptTests {
                     let bytes = connection.pendingBytes
                     append()
                     append()
-                    #expect(connection.pending == 4)
-                    #expect(connection.pendingBytes > bytes)
+                    expect(connection.pending, equals: 4)
+                    expect(connection.pendingBytes > bytes)
                     append()
                     connection.reconnect(reason: "told to")
                 }
@@ -104,10 +105,10 @@ struct ScriptTests {
                 connection.send(["BLPOP", "nothing", 0]) { _ in }
             }
             let unsent = Answer.failure(.disconnected(sent: false))
-            #expect(answers.filter { $0 == unsent }.count == 3)
-            #expect(answers.filter { $0 == .failure(.overloaded) }.count == 1)
+            expect(answers.filter { $0 == unsent }.count, equals: 3)
+            expect(answers.filter { $0 == .failure(.overloaded) }.count, equals: 1)
             await client.ready()
-            #expect(await client.run(script, keys: ["list"], "y") == .success(.integer(1)))
+            await expect(client.run(script, keys: ["list"], "y"), equals: .success(.integer(1)))
         }
     }
 
@@ -125,10 +126,10 @@ struct ScriptTests {
                         }
                     }
                 }
-                #expect(answers == (1...3).map { .success(.integer(3 * Int64(connection - 1) + $0)) })
+                expect(answers, equals: (1...3).map { .success(.integer(3 * Int64(connection - 1) + $0)) })
                 let statistics = try admin.command("INFO", "commandstats").string ?? ""
-                #expect(statistics.contains("cmdstat_script|load:calls=\(connection),"))
-                #expect(statistics.contains("cmdstat_evalsha:calls=\(3 * connection),"))
+                expect(statistics.contains("cmdstat_script|load:calls=\(connection),"))
+                expect(statistics.contains("cmdstat_evalsha:calls=\(3 * connection),"))
                 await client.onLoop { $0.reconnect(reason: "told to") }
             }
         }
@@ -150,12 +151,12 @@ struct ScriptTests {
                     }
                 }
             }
-            #expect(answers.prefix(100).allSatisfy { $0.failure?.code == "OOM" })
-            #expect(answers.last == .success(.integer(0)))
+            expect(answers.prefix(100).allSatisfy { $0.failure?.code == "OOM" })
+            expect(answers.last, equals: .success(.integer(0)))
         }
         let statistics = try admin.command("INFO", "commandstats").string ?? ""
         let line = statistics.split(separator: "\r\n").first { $0.hasPrefix("cmdstat_evalsha:") }
-        #expect(line?.contains("calls=1,") == true && line?.contains("rejected_calls=100,") == true)
+        expect(line?.contains("calls=1,") == true && line?.contains("rejected_calls=100,") == true)
     }
 
     @Test func `a script that does not compile fails each of its calls, and no other`() async throws {
@@ -164,9 +165,9 @@ struct ScriptTests {
             await client.ready()
             for _ in 1...2 {
                 let failure = await client.run(broken, keys: ["list"]).failure
-                #expect("\(failure!)".contains("Error compiling script"))
+                expect("\(failure!)".contains("Error compiling script"))
             }
-            #expect(await client.run(script, keys: ["list"], "x") == .success(.integer(1)))
+            await expect(client.run(script, keys: ["list"], "x"), equals: .success(.integer(1)))
         }
     }
 
@@ -186,7 +187,7 @@ struct ScriptTests {
             try admin.command("SCRIPT", "KILL")
             await client.ready()
             await ended.value
-            #expect(await client.run(script, keys: ["l"], "x").value?.int == 1)
+            await expect(client.run(script, keys: ["l"], "x").value?.int, equals: 1)
         }
     }
 
@@ -195,8 +196,8 @@ struct ScriptTests {
             await client.ready()
             let failing = RedisScript(
                 name: "failing", source: "redis.call('INCR', KEYS[1]); return redis.error_reply('FENCED late')")
-            #expect(await client.run(failing, keys: ["n"]).failure?.code == "FENCED")
-            #expect(await client.send("GET", "n").value?.int == 1)
+            await expect(client.run(failing, keys: ["n"]).failure?.code, equals: "FENCED")
+            await expect(client.send("GET", "n").value?.int, equals: 1)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Redis
@@ -10,7 +11,7 @@ struct SlotMapTests {
         ("x}{y}", 12222),
     ])
     func `a key's slot is its tag's`(key: String, slot: Int) {
-        #expect(HashSlot.of(key) == slot)
+        expect(HashSlot.of(key), equals: slot)
     }
 
     private static let sayer = ClusterNode(host: "sayer", port: 1)
@@ -30,21 +31,21 @@ struct SlotMapTests {
             Self.range(0, 99, ("a", 1), ("r", 2)), Self.range(100, 16383, ("", 3)), Self.range(50, 50, ("a", 1)),
         ])
         let map = try #require(SlotMap(answer, from: Self.sayer))
-        #expect(map.isComplete)
-        #expect(map[0] == ClusterNode(host: "a", port: 1))
+        expect(map.isComplete)
+        expect(map[0], equals: ClusterNode(host: "a", port: 1))
         // A node that does not know its own address is at the address that was asked.
-        #expect(map[16383] == ClusterNode(host: "sayer", port: 3))
-        #expect(map.masters.count == 2)
-        #expect(map.nodes.contains(ClusterNode(host: "r", port: 2)))
+        expect(map[16383], equals: ClusterNode(host: "sayer", port: 3))
+        expect(map.masters.count, equals: 2)
+        expect(map.nodes.contains(ClusterNode(host: "r", port: 2)))
     }
 
     @Test func `a map with a hole is not complete, and nothing else is a map`() {
-        #expect(SlotMap(.array([Self.range(0, 16382, ("a", 1))]), from: Self.sayer)?.isComplete == false)
+        expect(SlotMap(.array([Self.range(0, 16382, ("a", 1))]), from: Self.sayer)?.isComplete, equals: false)
         for answer: RedisValue in [
             .array([]), .null, .integer(1), .array([Self.range(0, 16384, ("a", 1))]),
             .array([Self.range(5, 4, ("a", 1))]), .array([Self.range(0, 5)]), .array([Self.range(0, 5, ("a", 70_000))]),
         ] {
-            #expect(SlotMap(answer, from: Self.sayer) == nil)
+            expect(SlotMap(answer, from: Self.sayer), equals: nil)
         }
     }
 
@@ -53,15 +54,15 @@ struct SlotMapTests {
         let before = try map(Self.range(0, 99, ("a", 1)), Self.range(100, 16383, ("b", 1)))
         let moved = try map(Self.range(0, 98, ("a", 1)), Self.range(99, 16383, ("b", 1)))
         let replaced = try map(Self.range(0, 99, ("r", 1)), Self.range(100, 16383, ("b", 1)))
-        #expect(!moved.hasLost(aMasterOf: before))
-        #expect(replaced.hasLost(aMasterOf: before))
+        expect(!moved.hasLost(aMasterOf: before))
+        expect(replaced.hasLost(aMasterOf: before))
     }
 
     @Test func `a redirection without a host stays on the same one`() {
-        #expect(ClusterNode(redirection: "10.0.0.1:7", from: Self.sayer) == ClusterNode(host: "10.0.0.1", port: 7))
-        #expect(ClusterNode(redirection: "::1:7", from: Self.sayer) == ClusterNode(host: "::1", port: 7))
-        #expect(ClusterNode(redirection: ":7", from: Self.sayer) == ClusterNode(host: "sayer", port: 7))
-        #expect(ClusterNode(redirection: "?:7", from: Self.sayer) == ClusterNode(host: "sayer", port: 7))
-        #expect(ClusterNode(redirection: "nonsense", from: Self.sayer) == nil)
+        expect(ClusterNode(redirection: "10.0.0.1:7", from: Self.sayer), equals: ClusterNode(host: "10.0.0.1", port: 7))
+        expect(ClusterNode(redirection: "::1:7", from: Self.sayer), equals: ClusterNode(host: "::1", port: 7))
+        expect(ClusterNode(redirection: ":7", from: Self.sayer), equals: ClusterNode(host: "sayer", port: 7))
+        expect(ClusterNode(redirection: "?:7", from: Self.sayer), equals: ClusterNode(host: "sayer", port: 7))
+        expect(ClusterNode(redirection: "nonsense", from: Self.sayer), equals: nil)
     }
 }

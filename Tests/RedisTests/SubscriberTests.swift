@@ -1,3 +1,4 @@
+import Expectations
 import Redis
 import TestSupport
 import Testing
@@ -17,8 +18,8 @@ struct SubscriberTests {
             for (index, channel) in partitions.enumerated() {
                 let payload = Array("event \(index)".utf8)
                 let receivers = try admin.command("PUBLISH", .string(channel), .bytes(payload))
-                #expect(receivers.int == 1)
-                #expect(await listener.message() == .init(channel: index, payload: payload))
+                expect(receivers.int, equals: 1)
+                await expect(listener.message(), equals: .init(channel: index, payload: payload))
             }
         }
     }
@@ -32,7 +33,7 @@ struct SubscriberTests {
             ]
             for payload in payloads {
                 try admin.command("PUBLISH", "bytes", .bytes(payload))
-                #expect(await listener.message() == .init(channel: 1, payload: payload))
+                await expect(listener.message(), equals: .init(channel: 1, payload: payload))
             }
         }
     }
@@ -54,7 +55,7 @@ struct SubscriberTests {
                         "EVAL", "for i = 0, 99999 do redis.call('PUBLISH', '{p' .. i % 128 .. '}:events', i) end", 0)
                 }
             }
-            #expect(isInOrder)
+            expect(isInOrder)
         }
     }
 
@@ -62,11 +63,11 @@ struct SubscriberTests {
         try await Listener.with(server.unix, partitions) { listener in
             await listener.subscribed()
             server.kill()
-            #expect(await listener.lossReason().hasPrefix("\(server.unix): "))
+            await expect(listener.lossReason().hasPrefix("\(server.unix): "))
             try server.start()
             await listener.subscribed()
-            #expect(try server.admin().command("PUBLISH", .string(partitions[127]), "back").int == 1)
-            #expect(await listener.message() == .init(channel: 127, payload: Array("back".utf8)))
+            try expect(server.admin().command("PUBLISH", .string(partitions[127]), "back").int, equals: 1)
+            await expect(listener.message(), equals: .init(channel: 127, payload: Array("back".utf8)))
         }
     }
 
@@ -75,21 +76,21 @@ struct SubscriberTests {
         try await Listener.with(server.tcp, ["a"]) { listener in
             await listener.subscribed()
             await listener.onLoop { $0.reconnect(reason: "the canary died") }
-            #expect(await listener.lossReason().hasSuffix(": the canary died"))
+            await expect(listener.lossReason().hasSuffix(": the canary died"))
             await listener.subscribed()
             let killed = try admin.command("CLIENT", "KILL", "TYPE", "pubsub")
-            #expect(killed.int == 1)
-            #expect(await listener.lossReason().hasSuffix(": the server closed the connection"))
+            expect(killed.int, equals: 1)
+            await expect(listener.lossReason().hasSuffix(": the server closed the connection"))
             await listener.subscribed()
             let receivers = try admin.command("PUBLISH", "a", "x")
-            #expect(receivers.int == 1)
+            expect(receivers.int, equals: 1)
         }
     }
 
     @Test func `a server that stands still is given up in time while subscribing`() async throws {
         server.pause()
         try await Listener.with(server.unix, ["a"], .with { $0.connectTimeout = 50 }) { listener in
-            #expect(await listener.lossReason().contains("not ready within 50 ms"))
+            await expect(listener.lossReason().contains("not ready within 50 ms"))
             server.resume()
             await listener.subscribed()
         }
@@ -100,14 +101,14 @@ struct SubscriberTests {
         try admin.command("ACL", "SETUSER", "ann", "on", ">hunter2", "&a", "+@all")
         try admin.command("CONFIG", "SET", "requirepass", "s3cret")
         var endpoint = server.unix
-        try await Listener.with(endpoint, ["a"]) { #expect(await $0.lossReason().contains("NOAUTH")) }
+        try await Listener.with(endpoint, ["a"]) { await expect($0.lossReason().contains("NOAUTH")) }
         (endpoint.user, endpoint.password) = ("ann", "wrong")
         try await Listener.with(endpoint, ["a"]) { listener in
-            #expect(await listener.lossReason().contains("the password is refused: WRONGPASS"))
+            await expect(listener.lossReason().contains("the password is refused: WRONGPASS"))
         }
         endpoint.password = "hunter2"
         try await Listener.with(endpoint, ["a"]) { await $0.subscribed() }
-        try await Listener.with(endpoint, ["a", "b"]) { #expect(await $0.lossReason().contains("NOPERM")) }
+        try await Listener.with(endpoint, ["a", "b"]) { await expect($0.lossReason().contains("NOPERM")) }
     }
 
     @Test func `a message may close the subscriber, and no more come`() async throws {
@@ -120,15 +121,15 @@ struct SubscriberTests {
                 subscriber.onMessage = { _, payload in
                     count += 1
                     subscriber.close()
-                    #expect(payload.elementsEqual("1".utf8), "the bytes outlive the connection for the call")
+                    expect(payload.elementsEqual("1".utf8), "the bytes outlive the connection for the call")
                     done(count)
                 }
                 #expect(throws: Never.self) {
                     try BlockingRedis(endpoint).command("EVAL", "for i = 1, 9 do redis.call('PUBLISH', 'a', i) end", 0)
                 }
             }
-            #expect(count == 1)
-            #expect(await listener.onLoop { $0.state } == .closed)
+            expect(count, equals: 1)
+            await expect(listener.onLoop { $0.state }, equals: .closed)
         }
     }
 }

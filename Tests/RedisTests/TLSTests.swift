@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -27,7 +28,7 @@ struct TLSTests {
         try await Client.with(endpoint) { reason = await $0.breakReason() }
         let blocking = #expect(throws: RedisFailure.self) { try BlockingRedis(endpoint, timeout: 2_000) }
         guard case .unreachable(let told) = blocking else { return "\(reason) / \(blocking, default: "connected")" }
-        #expect(told == reason)
+        expect(told, equals: reason)
         return reason
     }
 
@@ -37,64 +38,64 @@ struct TLSTests {
         let endpoint = RedisEndpoint.secure(port, try certificates.tls(), host: host)
         try await Client.with(endpoint) { client in
             await client.ready()
-            #expect(await client.send("SET", "key", "value") == .success(.status("OK")))
+            await expect(client.send("SET", "key", "value"), equals: .success(.status("OK")))
         }
-        #expect(try BlockingRedis(endpoint).command("GET", "key").string == "value")
+        try expect(BlockingRedis(endpoint).command("GET", "key").string, equals: "value")
         withExtendedLifetime(server) {}
     }
 
     @Test func `a name that is expected stands for the host`() async throws {
         let server = try server("named")
-        #expect(
-            try await refusal(of: .secure(port, certificates.tls())).hasSuffix(
+        try await expect(
+            refusal(of: .secure(port, certificates.tls())).hasSuffix(
                 ": the server's certificate is for another name"))
         let endpoint = RedisEndpoint.secure(port, try certificates.tls(expecting: "redis.test"))
         try await Client.with(endpoint) { await $0.ready() }
-        #expect(try BlockingRedis(endpoint).command("PING").string == "PONG")
-        #expect(
-            try await refusal(of: .secure(port, certificates.tls(expecting: "127.0.0.1"))).contains("another name"))
+        try expect(BlockingRedis(endpoint).command("PING").string, equals: "PONG")
+        try await expect(
+            refusal(of: .secure(port, certificates.tls(expecting: "127.0.0.1"))).contains("another name"))
         withExtendedLifetime(server) {}
     }
 
     @Test func `a server that cannot prove itself is reported with the reason`() async throws {
         let server = try server()
         let untrusted = try await refusal(of: .secure(port, certificates.tls(trusting: "other")))
-        #expect(untrusted.hasPrefix("rediss://127.0.0.1:\(port): the server's certificate is not trusted: "))
+        expect(untrusted.hasPrefix("rediss://127.0.0.1:\(port): the server's certificate is not trusted: "))
         // The authorities of the system have not issued it either.
-        #expect(try await refusal(of: .secure(port, RedisTLS())).contains("not trusted"))
-        #expect(try await refusal(of: .secure(port, nil)).contains("TLS could not be set up"))
+        try await expect(refusal(of: .secure(port, RedisTLS())).contains("not trusted"))
+        try await expect(refusal(of: .secure(port, nil)).contains("TLS could not be set up"))
         withExtendedLifetime(server) {}
     }
 
     @Test func `an expired certificate is refused`() async throws {
         let server = try server("expired")
-        #expect(
-            try await refusal(of: .secure(port, certificates.tls())).hasSuffix("the server's certificate has expired"))
+        try await expect(
+            refusal(of: .secure(port, certificates.tls())).hasSuffix("the server's certificate has expired"))
         withExtendedLifetime(server) {}
     }
 
     @Test func `a server that requires a certificate gets one, or the failure is reported`() async throws {
         let server = try server(asksClients: true)
-        #expect(
-            try await refusal(of: .secure(port, certificates.tls())).hasSuffix(
+        try await expect(
+            refusal(of: .secure(port, certificates.tls())).hasSuffix(
                 "the server requires a client certificate"))
         let endpoint = RedisEndpoint.secure(port, try certificates.tls(showing: "client"))
         try await Client.with(endpoint) { await $0.ready() }
-        #expect(try BlockingRedis(endpoint).command("PING").string == "PONG")
+        try expect(BlockingRedis(endpoint).command("PING").string, equals: "PONG")
         withExtendedLifetime(server) {}
     }
 
     @Test func `TLS on one side only is reported`() async throws {
         let server = try server()
-        #expect(
-            try await refusal(of: .secure(server.port, certificates.tls())).hasSuffix(
+        try await expect(
+            refusal(of: .secure(server.port, certificates.tls())).hasSuffix(
                 "no answer to the TLS handshake within 2000 ms: the server may not use TLS on this port"))
         let plain = RedisEndpoint(.tcp(host: "127.0.0.1", port: port))
         try await Client.with(plain) { client in
-            #expect(await client.breakReason().hasSuffix("if the port is for TLS, its address begins with rediss"))
+            await expect(client.breakReason().hasSuffix("if the port is for TLS, its address begins with rediss"))
         }
         try await Listener.with(plain, ["a"]) { listener in
-            #expect(await listener.lossReason().contains("rediss"))
+            await expect(listener.lossReason().contains("rediss"))
         }
     }
 
@@ -102,10 +103,10 @@ struct TLSTests {
         let listener = try TCPListener()
         let endpoint = RedisEndpoint.secure(listener.port, try certificates.tls())
         try await Client.with(endpoint, .with { $0.connectTimeout = 60 }) { client in
-            #expect(await client.breakReason().contains("no answer to the TLS handshake within 60 ms"))
+            await expect(client.breakReason().contains("no answer to the TLS handshake within 60 ms"))
         }
         let failure = #expect(throws: RedisFailure.self) { try BlockingRedis(endpoint, timeout: 60) }
-        #expect("\(failure!)".contains("no answer to the TLS handshake within 60 ms"))
+        expect("\(failure!)".contains("no answer to the TLS handshake within 60 ms"))
     }
 
     @Test func `files that cannot be used are named`() throws {
@@ -114,16 +115,16 @@ struct TLSTests {
             let error = #expect(throws: RedisTLSError.self) { try RedisTLS(settings) }
             return "\(error!)"
         }
-        #expect(problem(.init(authorities: none)).contains("\(none): No such file"))
+        expect(problem(.init(authorities: none)).contains("\(none): No such file"))
         let certificate = certificates.file("client.pem")
-        #expect(problem(.init(certificate: none, key: none)).contains("certificate can be read from \(none): No such"))
-        #expect(problem(.init(certificate: certificate, key: none)).contains("key for this certificate"))
+        expect(problem(.init(certificate: none, key: none)).contains("certificate can be read from \(none): No such"))
+        expect(problem(.init(certificate: certificate, key: none)).contains("key for this certificate"))
         let foreign = certificates.file("server.key")
         let mismatch = problem(.init(certificate: certificate, key: foreign))
-        #expect(mismatch.contains(foreign) && !mismatch.contains("BEGIN"))
+        expect(mismatch.contains(foreign) && !mismatch.contains("BEGIN"))
         let empty = certificates.file("empty.pem")
-        #expect(FileManager.default.createFile(atPath: empty, contents: Data()))
-        #expect(problem(.init(authorities: empty)).contains(empty))
+        expect(FileManager.default.createFile(atPath: empty, contents: Data()))
+        expect(problem(.init(authorities: empty)).contains(empty))
     }
 
     @Test func `long commands and answers arrive whole and in order`() async throws {
@@ -132,7 +133,7 @@ struct TLSTests {
         let long = (0..<5_000_000).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         try await Client.with(endpoint) { client in
             await client.ready()
-            #expect(await client.send("SET", "long", .bytes(long)) == .success(.status("OK")))
+            await expect(client.send("SET", "long", .bytes(long)), equals: .success(.status("OK")))
             let answers = await client.wait { (connection, done: @escaping ([Answer]) -> Void) in
                 var answers: [Answer] = []
                 for number in 0..<20_000 {
@@ -145,7 +146,7 @@ struct TLSTests {
             }
             for (number, answer) in answers.enumerated() {
                 if number % 5_000 == 0 {
-                    #expect(answer.value?.bytes == long)
+                    expect(answer.value?.bytes, equals: long)
                 } else if answer.value?.int != Int64(number) {
                     Issue.record("\(number) was answered with \(answer)")
                 }
@@ -153,7 +154,7 @@ struct TLSTests {
         }
         let blocking = try BlockingRedis(endpoint)
         try blocking.command("SET", "longer", .bytes(long + long))
-        #expect(try blocking.command("GET", "longer").bytes == long + long)
+        try expect(blocking.command("GET", "longer").bytes, equals: long + long)
         withExtendedLifetime(server) {}
     }
 
@@ -176,8 +177,8 @@ struct TLSTests {
             async let last = client.send("LLEN", "big")
             while await client.onLoop({ $0.pending }) < 41 { await Task.yield() }
             server.resume()
-            #expect(await answers == (1...40).map { .success(.integer($0)) })
-            #expect(await last == .success(.integer(40)))
+            await expect(answers, equals: (1...40).map { .success(.integer($0)) })
+            await expect(last, equals: .success(.integer(40)))
         }
     }
 
@@ -199,7 +200,7 @@ struct TLSTests {
                         "EVAL", "for i = 0, 99999 do redis.call('PUBLISH', 'c' .. i % 128, i) end", 0)
                 }
             }
-            #expect(isInOrder)
+            expect(isInOrder)
         }
     }
 
@@ -216,14 +217,14 @@ struct TLSTests {
                         try server.admin().command("INFO", "clients").string?.contains("blocked_clients:1") == true
                     }
                     server.kill()
-                    #expect(await answer == .failure(.disconnected(sent: true)))
-                    #expect(await client.breakReason().hasPrefix("rediss://127.0.0.1:\(port): "))
+                    await expect(answer, equals: .failure(.disconnected(sent: true)))
+                    await expect(client.breakReason().hasPrefix("rediss://127.0.0.1:\(port): "))
                     _ = await listener.lossReason()
                     try server.start()
                     await client.ready()
                     await listener.subscribed()
-                    #expect(try server.admin().command("PUBLISH", "a", "back").int == 1)
-                    #expect(await listener.message() == .init(channel: 0, payload: Array("back".utf8)))
+                    try expect(server.admin().command("PUBLISH", "a", "back").int, equals: 1)
+                    await expect(listener.message(), equals: .init(channel: 0, payload: Array("back".utf8)))
                 }
             }
         }
@@ -241,34 +242,34 @@ struct TLSTests {
             ])
         var location = try RedisLocation(url: "rediss+sentinel://127.0.0.1:\(sentinelPort)/people")
         location.secure(by: try certificates.tls())
-        guard case .sentinels(let sentinels) = location else { return #expect(Bool(false)) }
+        guard case .sentinels(let sentinels) = location else { return expect(Bool(false)) }
         try await Client.with(sentinels) { client in
             await client.ready()
-            #expect(await client.port == port)
-            #expect(await client.send("PING") == .success(.status("PONG")))
+            await expect(client.port, equals: port)
+            await expect(client.send("PING"), equals: .success(.status("PONG")))
         }
         let master = try BlockingRedis.master(of: sentinels)
-        #expect(master.isSecure && master.tls != nil)
-        #expect(try BlockingRedis(master).command("PING").string == "PONG")
+        expect(master.isSecure && master.tls != nil)
+        try expect(BlockingRedis(master).command("PING").string, equals: "PONG")
         withExtendedLifetime(sentinel) {}
     }
 
     @Test func `all nodes of a cluster are spoken to over TLS`() async throws {
         let cluster = try TwoMasters { certificates.arguments(port: $0) + ["--tls-cluster", "yes"] }
         var location = try RedisLocation(url: cluster.url)
-        #expect(location.isSecure)
+        expect(location.isSecure)
         location.secure(by: try certificates.tls())
-        guard case .cluster(let seeds) = location else { return #expect(Bool(false)) }
+        guard case .cluster(let seeds) = location else { return expect(Bool(false)) }
         try await ClusterClient.with(seeds) { client in
             for key in ["{a}", "{b}", "{c}", "leases"] {
-                #expect(await client.send(key, "SET", .string(key), "x") == .success(.status("OK")))
+                await expect(client.send(key, "SET", .string(key), "x"), equals: .success(.status("OK")))
             }
             try cluster.move(slotOf: "{a}")
-            #expect(await client.send("{a}", "GET", "{a}").value?.string == "x")
+            await expect(client.send("{a}", "GET", "{a}").value?.string, equals: "x")
         }
         let map = try BlockingRedis.slots(of: seeds)
         for master in map.masters {
-            #expect(try BlockingRedis(seeds.endpoint(of: master)).command("PING").string == "PONG")
+            try expect(BlockingRedis(seeds.endpoint(of: master)).command("PING").string, equals: "PONG")
         }
     }
 }

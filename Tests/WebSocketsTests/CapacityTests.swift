@@ -1,3 +1,4 @@
+import Expectations
 import Glibc
 import Testing
 import WebSockets
@@ -14,28 +15,28 @@ struct CapacityTests {
         try await withServer { server in
             let clients = try (0..<2000).map { _ in try RawClient(port: server.port) }
             for client in clients { try client.send(RawClient.upgrade()) }
-            for client in clients { #expect(try client.readHead().hasPrefix("HTTP/1.1 101")) }
-            #expect(await server.on { server, _ in server.openCount } == 2000)
+            for client in clients { try expect(client.readHead().hasPrefix("HTTP/1.1 101")) }
+            await expect(server.on { server, _ in server.openCount }, equals: 2000)
             for (number, client) in clients.enumerated() { try client.send(text: "\(number)") }
-            for (number, client) in clients.enumerated() { #expect(try client.readText() == "\(number)") }
+            for (number, client) in clients.enumerated() { try expect(client.readText(), equals: "\(number)") }
             // One frame to all.
             await server.on { server, _ in
                 let frame = WebSocketFrame.text(Array("to all".utf8))
                 for index in 0..<2000 {
                     let socket = SocketID(index: UInt32(index), generation: 0)
-                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .written)
+                    expect(frame.withUnsafeBytes { server.write($0, to: socket) }, equals: .written)
                 }
             }
-            for client in clients { #expect(try client.readText() == "to all") }
+            for client in clients { try expect(client.readText(), equals: "to all") }
             await server.on { server, _ in
                 for index in 0..<2000 { server.close(SocketID(index: UInt32(index), generation: 0), code: 1012) }
             }
             for client in clients {
-                #expect(try client.readFrame().closeCode == 1012)
+                try expect(client.readFrame().closeCode, equals: 1012)
                 try client.sendClose(1012)
             }
             await server.log.count(2000) { if case .closed(_, .byServer(1012)) = $0 { true } else { false } }
-            #expect(await server.on { server, _ in server.openCount + server.connectionCount } == 0)
+            await expect(server.on { server, _ in server.openCount + server.connectionCount }, equals: 0)
         }
     }
 
@@ -49,23 +50,23 @@ struct CapacityTests {
             for _ in 0..<5 {
                 let late = try RawClient.upgraded(port: server.port)
                 let frame = try late.readFrame()
-                #expect(frame.closeCode == 1013 && frame.closeReason == #"{"reconnectAfter":1}"#)
+                expect(frame.closeCode == 1013 && frame.closeReason == #"{"reconnectAfter":1}"#)
                 try late.sendClose(1013)
-                #expect(late.readToEnd() == [])
+                expect(late.readToEnd(), equals: [])
             }
             // HTTP still answers.
             let http = try RawClient(port: server.port)
             try http.send("GET /healthz HTTP/1.1\r\nHost: h\r\n\r\n")
-            #expect(try http.readResponse().status == 200)
-            #expect(await server.on { server, _ in server.counters.turnedAway } == 5)
+            try expect(http.readResponse().status, equals: 200)
+            await expect(server.on { server, _ in server.counters.turnedAway }, equals: 5)
             // They were never announced to the delegate, and a place that becomes free is used again.
             try clients.removeLast().sendClose(1000)
             await server.log.first { if case .closed = $0 { true } else { false } }
             let next = try RawClient.upgraded(port: server.port)
             try next.send(text: "in")
-            #expect(try next.readText() == "in")
-            #expect(server.log.all.count { if case .opened = $0 { true } else { false } } == 4)
-            #expect(server.log.all.count { if case .closed = $0 { true } else { false } } == 1)
+            try expect(next.readText(), equals: "in")
+            expect(server.log.all.count { if case .opened = $0 { true } else { false } }, equals: 4)
+            expect(server.log.all.count { if case .closed = $0 { true } else { false } }, equals: 1)
         }
     }
 
@@ -79,7 +80,7 @@ struct CapacityTests {
             let waiting = try RawClient(port: server.port)
             try waiting.send("GET /waited HTTP/1.1\r\nHost: h\r\n\r\n")
             silent.removeFirst()
-            #expect(try waiting.readResponse().text == "GET /waited ")
+            try expect(waiting.readResponse().text, equals: "GET /waited ")
         }
     }
 }

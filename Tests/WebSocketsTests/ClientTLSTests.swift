@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 import WebSockets
@@ -41,8 +42,8 @@ struct ClientTLSTests {
 
         try await withClient(tls: true, authorities: directory.path + "/certificate.pem") { client in
             await client.connect("wss://localhost:\(port)/", subprotocol: nil)
-            #expect(await client.closed() == .byServer(code: 1012, reason: "late"))
-            #expect(client.messages == ["secret"])
+            await expect(client.closed(), equals: .byServer(code: 1012, reason: "late"))
+            expect(client.messages, equals: ["secret"])
         }
         try await withClient(tls: true) { client in
             await client.connect("wss://localhost:\(port)/", subprotocol: nil)

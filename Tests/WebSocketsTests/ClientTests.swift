@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Glibc
 import Testing
 
@@ -13,19 +14,19 @@ struct ClientTests {
                 let token = String(repeating: "t", count: 6000)
                 await client.connect(
                     "ws://\(host):\(server.port)/ws?x=1", headers: [("Authorization", "Bearer \(token)")])
-                #expect(await client.opened() == "test.v1")
+                await expect(client.opened(), equals: "test.v1")
                 _ = await server.opened()
                 guard case .opened(_, let request) = server.log.all[0] else { return }
-                #expect(request.authorization == "Bearer \(token)")
-                #expect(request.request.headers["host"] == "\(host):\(server.port)")
-                #expect(request.request.query == "x=1")
+                expect(request.authorization, equals: "Bearer \(token)")
+                expect(request.request.headers["host"], equals: "\(host):\(server.port)")
+                expect(request.request.query, equals: "x=1")
                 for number in 0..<100 { await client.send("message \(number)") }
                 await client.log.count(100) { if case .received = $0 { true } else { false } }
-                #expect(client.messages == (0..<100).map { "message \($0)" })
+                expect(client.messages, equals: (0..<100).map { "message \($0)" })
                 await client.on { $0.close(code: 1000, reason: "done") }
-                #expect(await client.closed() == .byClient(code: 1000, clean: true))
+                await expect(client.closed(), equals: .byClient(code: 1000, clean: true))
                 guard case .opened(let socket, _) = server.log.all[0] else { return }
-                #expect(await server.closed(socket) == .byPeer(code: 1000, reason: "done"))
+                await expect(server.closed(socket), equals: .byPeer(code: 1000, reason: "done"))
             }
         }
     }
@@ -35,12 +36,12 @@ struct ClientTests {
         try await withServer({ $0.maxMessageBytes = 5_000_000 }) { server in
             try await withClient { client in
                 await client.connect("ws://127.0.0.1:\(server.port)/ws", subprotocol: nil)
-                #expect(await client.opened() == nil)
+                await expect(client.opened(), equals: nil)
                 let text = String(repeating: "ö", count: length / 2) + (length % 2 == 1 ? "x" : "")
                 await client.send(text)
                 await client.log.first { if case .received = $0 { true } else { false } }
-                #expect(client.messages == [text])
-                #expect(await client.on { $0.queuedBytes } == 0)
+                expect(client.messages, equals: [text])
+                await expect(client.on { $0.queuedBytes }, equals: 0)
             }
         }
     }
@@ -56,8 +57,8 @@ struct ClientTests {
                     for number in 0..<20 { Array("message \(number)".utf8).withUnsafeBytes { client.send(text: $0) } }
                 }
                 await client.log.count(20) { if case .received = $0 { true } else { false } }
-                #expect(client.messages == (0..<20).map { "message \($0)" })
-                #expect(await server.on { server, _ in server.packetsReceived(socket) } == before + 1)
+                expect(client.messages, equals: (0..<20).map { "message \($0)" })
+                await expect(server.on { server, _ in server.packetsReceived(socket) }, equals: before + 1)
             }
         }
     }
@@ -94,7 +95,7 @@ struct ClientTests {
                     }
                 }
                 await client.log.count(1000) { if case .received = $0 { true } else { false } }
-                #expect(client.messages.map { Int($0.split(separator: " ")[0])! } == Array(0..<1000))
+                expect(client.messages.map { Int($0.split(separator: " ")[0])! }, equals: Array(0..<1000))
             }
         }
     }
@@ -112,8 +113,8 @@ struct ClientTests {
                     server.close(socket, code: UInt16(code), reason: #"{"reconnectAfter":\#(code)}"#)
                 }
                 let closure = await client.closed()
-                #expect(closure == .byServer(code: UInt16(code), reason: #"{"reconnectAfter":\#(code)}"#))
-                #expect(await server.closed(socket) == .byServer(code: UInt16(code)))
+                expect(closure, equals: .byServer(code: UInt16(code), reason: #"{"reconnectAfter":\#(code)}"#))
+                await expect(server.closed(socket), equals: .byServer(code: UInt16(code)))
             }
         }
     }
@@ -122,7 +123,7 @@ struct ClientTests {
         try await withServer({ $0.maxConnections = 0 }) { server in
             try await withClient { client in
                 await client.connect("ws://127.0.0.1:\(server.port)/ws")
-                #expect(await client.closed() == .byServer(code: 1013, reason: #"{"reconnectAfter":1}"#))
+                await expect(client.closed(), equals: .byServer(code: 1013, reason: #"{"reconnectAfter":1}"#))
             }
         }
     }
@@ -151,7 +152,7 @@ struct ClientTests {
             for status in [400, 401, 403, 404, 429, 500, 503, 302] {
                 try await withClient { client in
                     await client.connect("ws://127.0.0.1:\(server.port)/\(status)")
-                    #expect(await client.closed() == .refused(status: status, retryAfter: "5"))
+                    await expect(client.closed(), equals: .refused(status: status, retryAfter: "5"))
                 }
             }
         }
@@ -165,7 +166,7 @@ struct ClientTests {
                 Issue.record("not failed")
                 return
             }
-            #expect(!text.isEmpty)
+            expect(!text.isEmpty)
         }
         try await withClient { client in
             await client.connect("ws://no-such-host.invalid/ws")
@@ -173,13 +174,13 @@ struct ClientTests {
                 Issue.record("not failed")
                 return
             }
-            #expect(text.contains("no-such-host.invalid"))
+            expect(text.contains("no-such-host.invalid"))
         }
         // It accepts, in the kernel, and never answers.
         let deaf = try port.socket()
         try await withClient { client in
             await client.connect("ws://127.0.0.1:\(deaf.port)/ws", handshakeTimeout: 50)
-            #expect(await client.closed() == .failed("timed out"))
+            await expect(client.closed(), equals: .failed("timed out"))
         }
     }
 
@@ -189,7 +190,7 @@ struct ClientTests {
             await client.connect("ws://127.0.0.1:\(server.port)/ws")
             _ = await client.opened()
             server.stop()
-            #expect(await client.closed() == .lost)
+            await expect(client.closed(), equals: .lost)
             await client.on {
                 $0.abort()
                 $0.close()
@@ -199,14 +200,14 @@ struct ClientTests {
             try await withClient { client in
                 await client.connect("ws://127.0.0.1:\(server.port)/ws")
                 await client.on { $0.abort() }
-                #expect(await client.closed() == .lost)
+                await expect(client.closed(), equals: .lost)
             }
             try await withClient { client in
                 await client.connect("ws://127.0.0.1:\(server.port)/ws")
                 _ = await client.opened()
                 await client.on { $0.abort() }
-                #expect(await client.closed() == .lost)
-                #expect(client.log.all.count { if case .closed = $0 { true } else { false } } == 1)
+                await expect(client.closed(), equals: .lost)
+                expect(client.log.all.count { if case .closed = $0 { true } else { false } }, equals: 1)
             }
         }
     }
@@ -219,7 +220,7 @@ struct ClientTests {
                 }
                 try await withClient { client in
                     await client.connect("ws://127.0.0.1:\(server.port)/ws")
-                    #expect(await client.closed() == .byClient(code: code, clean: true))
+                    await expect(client.closed(), equals: .byClient(code: code, clean: true))
                 }
             }
         }

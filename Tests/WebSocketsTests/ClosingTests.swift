@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebSockets
 
@@ -12,10 +13,10 @@ struct ClosingTests {
             let socket = await server.opened()
             try client.sendClose(code, code == nil ? "" : "bye")
             let answer = try client.readFrame()
-            #expect(answer.opcode == 8 && answer.closeCode == code)
-            #expect(client.readToEnd() == [])
+            expect(answer.opcode == 8 && answer.closeCode == code)
+            expect(client.readToEnd(), equals: [])
             let closure = await server.closed(socket)
-            #expect(closure == .byPeer(code: code.map(UInt16.init), reason: code == nil ? "" : "bye"))
+            expect(closure, equals: .byPeer(code: code.map(UInt16.init), reason: code == nil ? "" : "bye"))
         }
     }
 
@@ -25,7 +26,7 @@ struct ClosingTests {
             let socket = await server.opened()
             _ = client
             client = nil
-            #expect(await server.closed(socket) == .lost)
+            await expect(server.closed(socket), equals: .lost)
         }
     }
 
@@ -36,16 +37,16 @@ struct ClosingTests {
             await server.on { server, _ in
                 server.close(socket, code: 1012, reason: #"{"reconnectAfter":500}"#)
                 server.close(socket, code: 4000, reason: "too late")
-                #expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) } == .refused)
+                expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) }, equals: .refused)
             }
             // Messages that cross the close frame are dropped.
             try client.send(text: "crossing")
             let frame = try client.readFrame()
-            #expect(frame.closeCode == 1012 && frame.closeReason == #"{"reconnectAfter":500}"#)
+            expect(frame.closeCode == 1012 && frame.closeReason == #"{"reconnectAfter":500}"#)
             try client.sendClose(1012)
-            #expect(client.readToEnd() == [])
-            #expect(await server.closed(socket) == .byServer(code: 1012))
-            #expect(server.messages.isEmpty)
+            expect(client.readToEnd(), equals: [])
+            await expect(server.closed(socket), equals: .byServer(code: 1012))
+            expect(server.messages.isEmpty)
         }
     }
 
@@ -54,9 +55,9 @@ struct ClosingTests {
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()
             await server.on { server, _ in server.close(socket, code: 4003) }
-            #expect(await server.closed(socket) == .byServer(code: 4003))
-            #expect(try client.readFrame().closeCode == 4003)
-            #expect(client.readToEnd() == [])
+            await expect(server.closed(socket), equals: .byServer(code: 4003))
+            try expect(client.readFrame().closeCode, equals: 4003)
+            expect(client.readToEnd(), equals: [])
         }
     }
 
@@ -68,8 +69,8 @@ struct ClosingTests {
                 server.close(socket, code: 4000, reason: String(repeating: "ö", count: 100))
             }
             let frame = try client.readFrame()
-            #expect(frame.payload.count == 2 + 122)
-            #expect(frame.closeReason == String(repeating: "ö", count: 61))
+            expect(frame.payload.count, equals: 2 + 122)
+            expect(frame.closeReason, equals: String(repeating: "ö", count: 61))
         }
     }
 
@@ -80,16 +81,16 @@ struct ClosingTests {
                 recorder.onMessage = { server, _, socket in
                     server.abort(socket)
                     server.abort(socket)
-                    #expect(server.openCount == 1)
-                    #expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) } == .refused)
+                    expect(server.openCount, equals: 1)
+                    expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) }, equals: .refused)
                 }
             }
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()
             try client.send(text: "end me")
-            #expect(client.readToEnd() == [])
-            #expect(await server.closed(socket) == .lost)
-            #expect(await server.on { server, _ in server.connectionCount } == 0)
+            expect(client.readToEnd(), equals: [])
+            await expect(server.closed(socket), equals: .lost)
+            await expect(server.on { server, _ in server.connectionCount }, equals: 0)
         }
     }
 
@@ -103,11 +104,11 @@ struct ClosingTests {
                 }
             }
             let client = try RawClient.upgraded(port: server.port)
-            #expect(try client.readFrame().closeCode == 4001)
+            try expect(client.readFrame().closeCode, equals: 4001)
             try client.sendClose(4001)
-            #expect(client.readToEnd() == [])
+            expect(client.readToEnd(), equals: [])
             let socket = await server.opened()
-            #expect(await server.closed(socket) == .byServer(code: 4001))
+            await expect(server.closed(socket), equals: .byServer(code: 4001))
         }
     }
 
@@ -120,17 +121,17 @@ struct ClosingTests {
             client = try RawClient.upgraded(port: server.port)
             await server.log.count(2) { if case .opened = $0 { true } else { false } }
             await server.on { server, _ in
-                #expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: first) } == .refused)
+                expect(WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: first) }, equals: .refused)
                 server.abort(first)
                 server.close(first, code: 4000)
                 server.ping(first)
                 server.pauseReading(first)
-                #expect(server.openCount == 1)
+                expect(server.openCount, equals: 1)
             }
             guard case .opened(let second, _) = server.log.all.last else { return }
-            #expect(second.index == first.index && second.generation != first.generation)
+            expect(second.index == first.index && second.generation != first.generation)
             try client.send(text: "mine")
-            #expect(try client.readText() == "mine")
+            try expect(client.readText(), equals: "mine")
         }
     }
 
@@ -140,9 +141,9 @@ struct ClosingTests {
         let handshaking = try RawClient(port: server.port)
         await server.log.count(20) { if case .opened = $0 { true } else { false } }
         server.stop()
-        for client in clients { #expect(client.readToEnd() == []) }
-        #expect(handshaking.readToEnd() == [])
+        for client in clients { expect(client.readToEnd(), equals: []) }
+        expect(handshaking.readToEnd(), equals: [])
         let closed = server.log.all.filter { if case .closed = $0 { true } else { false } }
-        #expect(closed.count == 20)
+        expect(closed.count, equals: 20)
     }
 }

@@ -1,4 +1,5 @@
 import Dispatch
+import Expectations
 import Testing
 import WebSockets
 
@@ -29,7 +30,7 @@ struct CrowdTests {
                 // Each has been accepted.
                 for caller in callers {
                     try call(caller)
-                    #expect(try caller.readResponse().status == 200)
+                    try expect(caller.readResponse().status, equals: 200)
                 }
             }
             let before = server.log.all.count
@@ -43,8 +44,8 @@ struct CrowdTests {
             await server.log.first { if case .received(socket, _) = $0 { true } else { false } }
             let since = server.log.all.dropFirst(before)
             let served = since.prefix { if case .received = $0 { false } else { true } }.count
-            #expect(served < crowd / 4, "\(served) calls came before the message")
-            for caller in callers { #expect(try caller.readResponse().status == 200) }
+            expect(served < crowd / 4, "\(served) calls came before the message")
+            for caller in callers { try expect(caller.readResponse().status, equals: 200) }
         }
     }
 }

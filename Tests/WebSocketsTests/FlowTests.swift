@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebSockets
 
@@ -17,7 +18,7 @@ struct FlowTests {
             // Nothing was read yet, so the server is blocked; a ping still reaches it.
             await server.log.first { if case .opened = $0 { true } else { false } }
             let isStuck = await server.on { server, _ in server.counters.partialWrites == 1 }
-            #expect(isStuck)
+            expect(isStuck)
             try client.send(RawClient.frame(9, Array("in between".utf8)))
             var pongs = 0
             var number = 0
@@ -25,16 +26,16 @@ struct FlowTests {
                 let frame = try client.readFrame()
                 if frame.opcode == 10 {
                     pongs += 1
-                    #expect(frame.text == "in between")
+                    expect(frame.text, equals: "in between")
                     continue
                 }
-                #expect(frame.opcode == 1 && frame.payload.count == "\(number) ".count + number % 2000)
-                #expect(frame.text.hasPrefix("\(number) "))
+                expect(frame.opcode == 1 && frame.payload.count == "\(number) ".count + number % 2000)
+                expect(frame.text.hasPrefix("\(number) "))
                 number += 1
             }
-            #expect(pongs == 1)
+            expect(pongs, equals: 1)
             let counters = await server.on { server, _ in server.counters }
-            #expect(counters.partialWrites >= 1 && counters.writes == total)
+            expect(counters.partialWrites >= 1 && counters.writes == total)
         }
     }
 
@@ -43,11 +44,11 @@ struct FlowTests {
             await server.on { _, recorder in
                 recorder.onOpen = { server, socket in
                     let frames = (0..<200).flatMap { _ in WebSocketFrame.text(Array(repeating: 120, count: 50_000)) }
-                    #expect(frames.withUnsafeBytes { server.write($0, to: socket) } == .congested)
+                    expect(frames.withUnsafeBytes { server.write($0, to: socket) }, equals: .congested)
                 }
             }
             let client = try RawClient.upgraded(port: server.port)
-            for _ in 0..<200 { #expect(try client.readFrame().payload.count == 50_000) }
+            for _ in 0..<200 { try expect(client.readFrame().payload.count, equals: 50_000) }
             await server.log.first { if case .writable = $0 { true } else { false } }
         }
     }
@@ -66,10 +67,10 @@ struct FlowTests {
             if reads {
                 var frame = try client.readFrame()
                 while frame.opcode != 8 { frame = try client.readFrame() }
-                #expect(frame.closeCode == 4005)
+                expect(frame.closeCode, equals: 4005)
                 try client.sendClose(4005)
             }
-            #expect(await server.closed(socket) == .byServer(code: 4005))
+            await expect(server.closed(socket), equals: .byServer(code: 4005))
         }
     }
 
@@ -82,8 +83,8 @@ struct FlowTests {
             let deaf = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
             let socket = await server.opened()
             await server.on { server, _ in server.abort(socket) }
-            #expect(await server.closed(socket) == .lost)
-            #expect(await server.on { server, _ in server.connectionCount } == 0)
+            await expect(server.closed(socket), equals: .lost)
+            await expect(server.on { server, _ in server.connectionCount }, equals: 0)
             _ = deaf
         }
     }
@@ -102,11 +103,11 @@ struct FlowTests {
             await server.log.first { if case .received = $0 { true } else { false } }
             // A second connection's round trip: the loop has continued.
             _ = try RawClient.upgraded(port: server.port)
-            #expect(server.messages.count <= 2)
+            expect(server.messages.count <= 2)
             await server.on { server, _ in server.resumeReading(socket) }
             await server.log.count(102) { if case .received = $0 { true } else { false } }
             let expected = (0..<100).map { "\($0) " + String(repeating: "y", count: 500) }
-            #expect(server.messages == ["pause", "a"] + expected)
+            expect(server.messages, equals: ["pause", "a"] + expected)
         }
     }
 
@@ -120,7 +121,7 @@ struct FlowTests {
             let client = try RawClient.upgraded(port: server.port)
             for number in 0..<200 {
                 try client.send(text: "\(number)")
-                #expect(try client.readText() == "\(number)")
+                try expect(client.readText(), equals: "\(number)")
             }
             _ = deaf
         }
@@ -135,7 +136,7 @@ struct FlowTests {
             let deaf = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
             let socket = await server.opened()
             try deaf.sendClose(1000)
-            #expect(await server.closed(socket) == .byPeer(code: 1000, reason: ""))
+            await expect(server.closed(socket), equals: .byPeer(code: 1000, reason: ""))
         }
     }
 }

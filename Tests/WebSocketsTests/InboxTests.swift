@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import TestSupport
@@ -25,19 +26,19 @@ struct InboxTests {
             let third = try RawClient.upgraded(port: server.port)
             try begin(third, 1)
             let refusal = try third.readFrame()
-            #expect(refusal.closeCode == 1013 && refusal.closeReason == "{\"reconnectAfter\":1}")
+            expect(refusal.closeCode == 1013 && refusal.closeReason == "{\"reconnectAfter\":1}")
             // A message in one piece needs no reservation.
             let fourth = try RawClient.upgraded(port: server.port)
             try fourth.send(text: "whole")
-            #expect(try fourth.readText() == "whole")
+            try expect(fourth.readText(), equals: "whole")
             // A message that ends, and a connection that ends, release their bytes.
             try first.send(RawClient.frame(0, [], final: true))
-            #expect(try first.readText().count == 1_000)
+            try expect(first.readText().count, equals: 1_000)
             try await wait(server, until: 2_000)
             try second.sendClose(1000)
             _ = second.readToEnd()
             try await wait(server, until: 0)
-            #expect(await server.on { server, _ in server.counters.inboxRefusals } == 1)
+            await expect(server.on { server, _ in server.counters.inboxRefusals }, equals: 1)
         }
     }
 
@@ -53,13 +54,13 @@ struct InboxTests {
             try await wait(server, until: 2_900)
             let head = try RawClient(port: server.port)
             try head.send("GET / HTTP/1.1\r\nX: " + String(repeating: "x", count: 200))
-            #expect(try head.readResponse().status == 503)
+            try expect(head.readResponse().status, equals: 503)
             let other = try RawClient(port: server.port)
             try other.send(
                 "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 300\r\n\r\n" + String(repeating: "b", count: 101))
-            #expect(try other.readResponse().status == 503)
+            try expect(other.readResponse().status, equals: 503)
             try body.send(String(repeating: "b", count: 100))
-            #expect(try body.readResponse().body.count == 3_007)
+            try expect(body.readResponse().body.count, equals: 3_007)
             try await wait(server, until: 0)
         }
     }
@@ -89,18 +90,18 @@ struct InboxTests {
             try await wait(server, until: 2_000)
             let refused = try upgraded(from: "192.0.2.1")
             try begin(refused, 1)
-            #expect(try refused.readFrame().closeCode == 1013)
+            try expect(refused.readFrame().closeCode, equals: 1013)
             // The next address has half of the rest.
             let other = try upgraded(from: "192.0.2.2")
             try begin(other, 1_000)
             try await wait(server, until: 3_000)
-            #expect(try post(1, from: "192.0.2.2").readResponse().status == 503)
+            try expect(post(1, from: "192.0.2.2").readResponse().status, equals: 503)
             let third = try upgraded(from: "2001:db8::1")
             try begin(third, 500)
             try await wait(server, until: 3_500)
             // A connection that ends releases its address' bytes too.
             try first.send(RawClient.frame(0, [], final: true))
-            #expect(try first.readText().count == 1_000)
+            try expect(first.readText().count, equals: 1_000)
             try await wait(server, until: 2_500)
             let again = try upgraded(from: "192.0.2.1")
             try begin(again, 250)
@@ -122,16 +123,16 @@ struct InboxTests {
             }
             let refused = try RawClient.upgraded(port: server.port)
             try refused.send(text: String(repeating: "a", count: 101))
-            #expect(try refused.readFrame().closeCode == 1009)
+            try expect(refused.readFrame().closeCode, equals: 1009)
             let client = try RawClient.upgraded(port: server.port)
             // In one packet.
             try client.send(
                 RawClient.frame(1, Array(repeating: 97, count: 100))
                     + RawClient.frame(1, Array(repeating: 97, count: 1_000)))
-            #expect(try client.readText() == "heard")
-            #expect(try client.readText() == "heard")
+            try expect(client.readText(), equals: "heard")
+            try expect(client.readText(), equals: "heard")
             try client.send(text: String(repeating: "a", count: 1_001))
-            #expect(try client.readFrame().closeCode == 1009)
+            try expect(client.readFrame().closeCode, equals: 1009)
         }
     }
 
@@ -145,13 +146,13 @@ struct InboxTests {
             }
             let stranger = try RawClient(port: server.port)
             try stranger.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 100\r\n\r\nabc")
-            #expect(try stranger.readResponse().status == 401)
-            #expect(stranger.readToEnd() == [])
+            try expect(stranger.readResponse().status, equals: 401)
+            expect(stranger.readToEnd(), equals: [])
             let known = try RawClient(port: server.port)
             try known.send("POST / HTTP/1.1\r\nHost: h\r\nAuthorization: x\r\nContent-Length: 3\r\n\r\nabc")
-            #expect(try known.readResponse().text == "POST / abc")
+            try expect(known.readResponse().text, equals: "POST / abc")
             guard case .request(_, let request) = server.log.all.last else { return }
-            #expect(request.grant as? String == "seen")
+            expect(request.grant as? String, equals: "seen")
         }
     }
 
@@ -167,7 +168,7 @@ struct InboxTests {
             let whole = try post("abc", announced: 3)
             let first = await server.asked(1)
             await server.on { server, _ in server.admit(first, grant: "known") }
-            #expect(try whole.readResponse().text == "POST /x abc")
+            try expect(whole.readResponse().text, equals: "POST /x abc")
             let part = try post("ab", announced: 4)
             let second = await server.asked(2)
             try part.send("cd")
@@ -177,21 +178,21 @@ struct InboxTests {
                 server.admit(second, grant: "other")
                 server.refuse(first, .text(500, "no"))
             }
-            #expect(try part.readResponse().text == "POST /x abcd")
+            try expect(part.readResponse().text, equals: "POST /x abcd")
             let asking = try post("", announced: 2, "Expect: 100-continue\r\n")
             let third = await server.asked(3)
             await server.on { server, _ in server.admit(third, grant: "known") }
-            #expect(try asking.readHead().hasPrefix("HTTP/1.1 100"))
+            try expect(asking.readHead().hasPrefix("HTTP/1.1 100"))
             try asking.send("ef")
-            #expect(try asking.readResponse().text == "POST /x ef")
+            try expect(asking.readResponse().text, equals: "POST /x ef")
             let requests = server.log.all.compactMap { if case .request(_, let request) = $0 { request } else { nil } }
-            #expect(requests.count == 3 && requests.allSatisfy { $0.grant as? String == "known" })
+            expect(requests.count == 3 && requests.allSatisfy { $0.grant as? String == "known" })
             // Refused.
             let stranger = try post("abc", announced: 100)
             let fourth = await server.asked(4)
             await server.on { server, _ in server.refuse(fourth, .text(401, "who are you?")) }
-            #expect(try stranger.readResponse().status == 401)
-            #expect(stranger.readToEnd() == [])
+            try expect(stranger.readResponse().status, equals: 401)
+            expect(stranger.readToEnd(), equals: [])
             try await wait(server, until: 0)
         }
     }
@@ -206,7 +207,7 @@ struct InboxTests {
                 server.shutdown()
                 server.admit(exchange, grant: nil)
             }
-            #expect(client.readToEnd() == [])
+            expect(client.readToEnd(), equals: [])
         }
     }
 }

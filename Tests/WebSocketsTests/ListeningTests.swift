@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 import WebSockets
@@ -8,9 +9,9 @@ import WebSockets
 struct ListeningTests {
     @Test func `port 0 picks a free one, and several sockets share it`() async throws {
         let port = try ListeningPort(host: "127.0.0.1", port: 0, share: false)
-        #expect(port.port > 0)
+        expect(port.port > 0)
         let sockets = try (0..<4).map { _ in try port.socket() }
-        #expect(sockets.allSatisfy { $0.port == port.port })
+        expect(sockets.allSatisfy { $0.port == port.port })
         // They close when they are released, which the optimizer does after their last use.
         try withExtendedLifetime(sockets) {
             for _ in 0..<20 { _ = try RawClient(port: port.port) }
@@ -35,7 +36,7 @@ struct ListeningTests {
                 try await Task.sleep(for: .milliseconds(5))
                 continue
             }
-            #expect(again.port == number)
+            expect(again.port, equals: number)
             return
         }
     }
@@ -45,7 +46,7 @@ struct ListeningTests {
         let socket = try first.socket()
         let second = try ListeningPort(host: "127.0.0.1", port: first.port, share: true)
         let other = try second.socket()
-        #expect(socket.port == other.port)
+        expect(socket.port, equals: other.port)
         #expect(throws: ListeningError.self) { try ListeningPort(host: "127.0.0.1", port: first.port, share: false) }
     }
 
@@ -66,7 +67,7 @@ struct ListeningTests {
         let error = #expect(throws: ListeningError.self) {
             try ListeningPort(host: "127.0.0.1", port: port, share: false)
         }
-        #expect(error?.description == "cannot listen on 127.0.0.1 port \(port): another server uses it")
+        expect(error?.description, equals: "cannot listen on 127.0.0.1 port \(port): another server uses it")
     }
 
     @Test func `connections over IPv6 and IPv4 reach one socket`() async throws {
@@ -81,11 +82,11 @@ struct ListeningTests {
                 c.request("GET", "/" + str(len(host)))
                 print(c.getresponse().read().decode())
             """)
-        #expect(output == "GET /3 \nGET /9 \n")
+        expect(output, equals: "GET /3 \nGET /9 \n")
         let peers = server.log.all.compactMap { event -> String? in
             if case .request(_, let request) = event { request.peer.host } else { nil }
         }
-        #expect(peers == ["::1", "127.0.0.1"])
+        expect(peers, equals: ["::1", "127.0.0.1"])
     }
 
     @Test func `an unknown host is an error that names it`() {
@@ -103,12 +104,12 @@ struct ListeningTests {
         let clients = try (0..<60).map { _ in try RawClient.upgraded(port: port.port) }
         for client in clients {
             try client.send(text: "hello")
-            #expect(try client.readText() == "hello")
+            try expect(client.readText(), equals: "hello")
         }
         var counts: [Int] = []
         for server in servers { counts.append(await server.on { server, _ in server.openCount }) }
-        #expect(counts.reduce(0, +) == 60)
-        #expect(counts.allSatisfy { $0 > 0 })
+        expect(counts.reduce(0, +), equals: 60)
+        expect(counts.allSatisfy { $0 > 0 })
         withExtendedLifetime(clients) {}
     }
 }

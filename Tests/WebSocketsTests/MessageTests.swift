@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebSockets
 
@@ -9,10 +10,10 @@ struct MessageTests {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             try client.send(text: "hello")
-            #expect(try client.readText() == "hello")
+            try expect(client.readText(), equals: "hello")
             try client.send(text: "")
-            #expect(try client.readText() == "")
-            #expect(server.messages == ["hello", ""])
+            try expect(client.readText(), equals: "")
+            expect(server.messages, equals: ["hello", ""])
         }
     }
 
@@ -22,7 +23,7 @@ struct MessageTests {
             let client = try RawClient.upgraded(port: server.port)
             let text = String((0..<length).map { Character(UnicodeScalar(UInt8(97 + $0 % 26))) })
             try client.send(text: text)
-            #expect(try client.readText() == text)
+            try expect(client.readText(), equals: text)
         }
     }
 
@@ -32,9 +33,9 @@ struct MessageTests {
             for byte in RawClient.upgrade().utf8 { try client.send([byte]) }
             _ = try client.readHead()
             for byte in RawClient.frame(1, Array("schön".utf8)) { try client.send([byte]) }
-            #expect(try client.readText() == "schön")
+            try expect(client.readText(), equals: "schön")
             for byte in RawClient.frame(1, Array(repeating: 65, count: 300)) { try client.send([byte]) }
-            #expect(try client.readText().count == 300)
+            try expect(client.readText().count, equals: 300)
         }
     }
 
@@ -45,8 +46,8 @@ struct MessageTests {
                 Array(RawClient.upgrade().utf8) + RawClient.frame(1, Array("one".utf8))
                     + RawClient.frame(1, Array("two".utf8)))
             _ = try client.readHead()
-            #expect(try client.readText() == "one")
-            #expect(try client.readText() == "two")
+            try expect(client.readText(), equals: "one")
+            try expect(client.readText(), equals: "two")
         }
     }
 
@@ -63,7 +64,7 @@ struct MessageTests {
             try client.send(RawClient.frame(1, [], final: false))
             try client.send(RawClient.frame(0, Array("b".utf8), final: true))
             await server.log.count(2) { if case .received = $0 { true } else { false } }
-            #expect(server.messages == ["aö", "b"])
+            expect(server.messages, equals: ["aö", "b"])
         }
     }
 
@@ -71,7 +72,7 @@ struct MessageTests {
         try await withServer { server in
             let client = try RawClient.upgraded(port: server.port)
             try client.send((0..<100).flatMap { RawClient.frame(1, Array("\($0)".utf8)) })
-            for number in 0..<100 { #expect(try client.readText() == "\(number)") }
+            for number in 0..<100 { try expect(client.readText(), equals: "\(number)") }
         }
     }
 
@@ -80,7 +81,7 @@ struct MessageTests {
             let client = try RawClient.upgraded(port: server.port)
             try client.send(RawClient.frame(9, Array("beat".utf8)))
             let pong = try client.readFrame()
-            #expect(pong.opcode == 10 && pong.text == "beat")
+            expect(pong.opcode == 10 && pong.text == "beat")
             await server.log.first { if case .heard = $0 { true } else { false } }
         }
     }
@@ -91,8 +92,8 @@ struct MessageTests {
             let socket = await server.opened()
             await server.on { server, _ in server.ping(socket) }
             let ping = try client.readFrame()
-            #expect(ping.opcode == 9)
-            #expect(server.log.all.count == 1)
+            expect(ping.opcode, equals: 9)
+            expect(server.log.all.count, equals: 1)
             try client.send(RawClient.frame(10, ping.payload))
             await server.log.first { if case .heard(socket) = $0 { true } else { false } }
         }
@@ -103,7 +104,7 @@ struct MessageTests {
             let client = try RawClient.upgraded(port: server.port)
             try client.send(RawClient.frame(1, Array("half".utf8), final: false))
             await server.log.first { if case .heard = $0 { true } else { false } }
-            #expect(server.messages.isEmpty)
+            expect(server.messages.isEmpty)
         }
     }
 }
@@ -143,17 +144,17 @@ extension MessageTests {
             await server.log.count(2) { if case .opened = $0 { true } else { false } }
             try client.send(bytes)
             let answer = try client.readFrame()
-            #expect(answer.closeCode == code, "\(name): \(answer)")
+            expect(answer.closeCode, equals: code, "\(name): \(answer)")
             try client.sendClose(code)
-            #expect(client.readToEnd() == [])
+            expect(client.readToEnd(), equals: [])
             let event = await server.log.first { if case .closed = $0 { true } else { false } }
             guard case .closed(_, .byServer(UInt16(code))) = event else {
                 Issue.record("\(name): \(event)")
                 return
             }
-            #expect(server.messages.isEmpty)
+            expect(server.messages.isEmpty)
             try bystander.send(text: "still here")
-            #expect(try bystander.readText() == "still here")
+            try expect(bystander.readText(), equals: "still here")
         }
     }
 
@@ -162,11 +163,11 @@ extension MessageTests {
             let client = try RawClient.upgraded(port: server.port)
             let text = String(repeating: "x", count: 1000)
             try client.send(text: text)
-            #expect(try client.readText() == text)
+            try expect(client.readText(), equals: text)
             try client.send(
                 RawClient.frame(1, Array(repeating: 97, count: 400), final: false)
                     + RawClient.frame(0, Array(repeating: 97, count: 600)))
-            #expect(try client.readText().count == 1000)
+            try expect(client.readText().count, equals: 1000)
         }
     }
 }

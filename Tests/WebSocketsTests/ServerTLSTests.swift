@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import Testing
 
@@ -17,7 +18,7 @@ struct ServerTLSTests {
     }
 
     /// Whether a client that trusts `authority` alone gets through the handshake.
-    private func expect(
+    private func check(
         _ success: Bool, _ authority: TestCertificate, _ server: TestServer, host: String = "localhost",
         location: SourceLocation = #_sourceLocation
     ) async throws {
@@ -25,7 +26,7 @@ struct ServerTLSTests {
             await client.connect("wss://\(host):\(server.port)/ws")
             let first = await client.log.first { if case .heard = $0 { false } else { true } }
             let isOpen = if case .opened = first { true } else { false }
-            #expect(isOpen == success, "\(first)", sourceLocation: location)
+            expect(isOpen, equals: success, "\(first)", sourceLocation: location)
         }
     }
 
@@ -34,24 +35,24 @@ struct ServerTLSTests {
         try await withSecureServer(certificate) { server in
             try await withClient(tls: true, authorities: certificate.certificateFile) { client in
                 await client.connect("wss://localhost:\(server.port)/ws")
-                #expect(await client.opened() == "test.v1")
+                await expect(client.opened(), equals: "test.v1")
                 let texts = ["", "a", String(repeating: "b", count: 20_000), String(repeating: "c", count: 200_000)]
                 for text in texts { await client.send(text) }
                 await client.log.count(texts.count) { if case .received = $0 { true } else { false } }
-                #expect(client.messages == texts)
+                expect(client.messages, equals: texts)
                 let socket = await server.opened()
                 await server.on { server, _ in server.close(socket, code: 1012, reason: "later") }
-                #expect(await client.closed() == .byServer(code: 1012, reason: "later"))
-                #expect(await server.closed(socket) == .byServer(code: 1012))
+                await expect(client.closed(), equals: .byServer(code: 1012, reason: "later"))
+                await expect(server.closed(socket), equals: .byServer(code: 1012))
             }
             try await withClient(tls: true, authorities: certificate.certificateFile) { client in
                 await client.connect("wss://127.0.0.1:\(server.port)/ws")
-                #expect(await client.opened() == "test.v1")
+                await expect(client.opened(), equals: "test.v1")
                 await client.on { $0.close(code: 4000, reason: "bye") }
-                #expect(await client.closed() == .byClient(code: 4000, clean: true))
+                await expect(client.closed(), equals: .byClient(code: 4000, clean: true))
             }
             let counters = await server.on { server, _ in server.counters }
-            #expect(counters.tlsHandshakes == 2 && counters.tlsFailures == 0)
+            expect(counters.tlsHandshakes == 2 && counters.tlsFailures == 0)
         }
     }
 
@@ -64,7 +65,7 @@ struct ServerTLSTests {
                     group.addTask {
                         try await withClient(tls: true, authorities: authorities) { client in
                             await client.connect("wss://localhost:\(server.port)/ws")
-                            #expect(await client.opened() == "test.v1")
+                            await expect(client.opened(), equals: "test.v1")
                         }
                     }
                 }
@@ -78,7 +79,7 @@ struct ServerTLSTests {
         let error = #expect(throws: WebSocketError.self) {
             try WebSocketClientContext(loop: loop, authorities: "/nonexistent").destroy()
         }
-        #expect(error?.description.contains("/nonexistent") == true)
+        expect(error?.description.contains("/nonexistent"), equals: true)
     }
 
     @Test func `a slow reader over TLS gets everything in order`() async throws {
@@ -117,10 +118,10 @@ struct ServerTLSTests {
                 "python3", "-c", script, "\(server.port)", certificate.certificateFile, "\(total)")
             defer { process.kill() }
             await server.log.first { if case .opened = $0 { true } else { false } }
-            #expect(await server.on { server, _ in server.counters.partialWrites } == 1)
+            await expect(server.on { server, _ in server.counters.partialWrites }, equals: 1)
             process.signal(SIGUSR1)
-            #expect(await lines.first { _ in true } == "all")
-            #expect(await server.on { server, _ in server.counters.writes } == total)
+            await expect(lines.first { _ in true }, equals: "all")
+            await expect(server.on { server, _ in server.counters.writes }, equals: total)
         }
     }
 
@@ -130,11 +131,11 @@ struct ServerTLSTests {
         try await withSecureServer(first) { server in
             try await withClient(tls: true, authorities: first.certificateFile) { client in
                 await client.connect("wss://localhost:\(server.port)/ws")
-                #expect(await client.opened() == "test.v1")
+                await expect(client.opened(), equals: "test.v1")
                 let identity = try second.identity
                 await server.on { server, _ in server.use(identity) }
-                try await expect(false, first, server)
-                try await expect(true, second, server)
+                try await check(false, first, server)
+                try await check(true, second, server)
                 await client.send("still here")
                 await client.log.first { if case .received("still here") = $0 { true } else { false } }
             }
@@ -147,17 +148,17 @@ struct ServerTLSTests {
         let elsewhere = try await TestCertificate(names: "DNS:example.org,IP:127.0.0.2")
         let expired = try await TestCertificate(days: -1)
         try await withSecureServer(mine) { server in
-            try await expect(true, mine, server)
-            try await expect(true, mine, server, host: "127.0.0.1")
-            try await expect(false, stranger, server)
+            try await check(true, mine, server)
+            try await check(true, mine, server, host: "127.0.0.1")
+            try await check(false, stranger, server)
         }
         try await withSecureServer(elsewhere) { server in
-            try await expect(false, elsewhere, server)
-            try await expect(false, elsewhere, server, host: "127.0.0.1")
+            try await check(false, elsewhere, server)
+            try await check(false, elsewhere, server, host: "127.0.0.1")
         }
         try await withSecureServer(expired) { server in
-            try await expect(false, expired, server)
-            await server.on { server, _ in #expect(server.counters.tlsHandshakes == 0) }
+            try await check(false, expired, server)
+            await server.on { server, _ in expect(server.counters.tlsHandshakes, equals: 0) }
         }
     }
 
@@ -167,7 +168,7 @@ struct ServerTLSTests {
             let plain = try RawClient(port: server.port)
             try plain.send("GET /ws HTTP/1.1\r\nHost: localhost\r\n\r\n")
             let response = try plain.readResponse()
-            #expect(response.status == 400 && response.text.contains("TLS"))
+            expect(response.status == 400 && response.text.contains("TLS"))
 
             // A handshake record with nonsense, the beginning of one, and no bytes at all.
             let nonsense = try RawClient(port: server.port)
@@ -186,7 +187,7 @@ struct ServerTLSTests {
                 try await Task.sleep(for: .milliseconds(5))
             }
             let counters = await server.on { server, _ in server.counters }
-            #expect(counters.tlsHandshakes == 0 && counters.tlsFailures == 4 && counters.handshakeTimeouts == 2)
+            expect(counters.tlsHandshakes == 0 && counters.tlsFailures == 4 && counters.handshakeTimeouts == 2)
         }
     }
 
@@ -204,12 +205,12 @@ struct ServerTLSTests {
             let error = #expect(throws: TLSIdentityError.self) {
                 try TLSIdentity(certificateFile: certificateFile, keyFile: keyFile)
             }
-            #expect(error?.description.contains(named) == true)
+            expect(error?.description.contains(named), equals: true)
         }
         let identity = try certificate.identity
-        #expect(!identity.isKeyExposed)
-        #expect(abs(identity.expiry - Int64(time(nil)) - 2 * 86_400) < 600)
+        expect(!identity.isKeyExposed)
+        expect(abs(identity.expiry - Int64(time(nil)) - 2 * 86_400) < 600)
         chmod(certificate.keyFile, 0o644)
-        #expect(try certificate.identity.isKeyExposed)
+        try expect(certificate.identity.isKeyExposed)
     }
 }

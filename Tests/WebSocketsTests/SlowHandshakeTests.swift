@@ -1,3 +1,4 @@
+import Expectations
 import Glibc
 import Testing
 
@@ -22,7 +23,7 @@ struct SlowHandshakeTests {
                 try await Task.sleep(for: .milliseconds(5))
             }
             _ = client.readToEnd()
-            #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 1)
+            await expect(server.on { server, _ in server.counters.handshakeTimeouts }, equals: 1)
         }
     }
 
@@ -31,7 +32,7 @@ struct SlowHandshakeTests {
             while true {
                 try Task.checkCancellation()
                 if let clients = try await standStill(server) {
-                    for client in clients { #expect(try client.readResponse().status == 200) }
+                    for client in clients { try expect(client.readResponse().status, equals: 200) }
                     return
                 }
             }
@@ -64,7 +65,7 @@ struct SlowHandshakeTests {
         try await withServer({ $0.httpTimeout = 1 }) { server in
             let client = try RawClient(port: server.port)
             try client.send("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")
-            #expect(try client.readResponse().status == 200)
+            try expect(client.readResponse().status, equals: 200)
             try client.send("GET /b HTTP/1.1\r\n")
             while (try? client.send("X: y\r\n")) != nil, await server.on({ server, _ in server.connectionCount }) > 0 {
                 try await Task.sleep(for: .milliseconds(5))
@@ -80,17 +81,17 @@ struct SlowHandshakeTests {
         }) { server in
             func get(_ client: RawClient) throws {
                 try client.send("GET /a HTTP/1.1\r\nHost: localhost\r\n\r\n")
-                #expect(try client.readResponse().status == 200)
+                try expect(client.readResponse().status, equals: 200)
             }
             let kept = try (0..<8).map { _ in try RawClient(port: server.port) }
             for client in kept { try get(client) }
             // None of them is overdue; the one that was used least recently is closed.
             let newcomer = try RawClient.upgraded(port: server.port)
             try newcomer.send(text: "in")
-            #expect(try newcomer.readText() == "in")
+            try expect(newcomer.readText(), equals: "in")
             let displaced = await server.on { server, _ in server.counters.handshakesDisplaced }
-            #expect(displaced == 1)
-            #expect(kept[0].readToEnd() == [])
+            expect(displaced, equals: 1)
+            expect(kept[0].readToEnd(), equals: [])
             try get(kept[7])
         }
     }
@@ -116,10 +117,10 @@ struct SlowHandshakeTests {
             // Long before the 30 s that an answer has.
             let newcomer = try RawClient.upgraded(port: server.port)
             try newcomer.send(text: "in")
-            #expect(try newcomer.readText() == "in")
-            #expect(await server.on { server, _ in server.counters.handshakesDisplaced } == 1)
+            try expect(newcomer.readText(), equals: "in")
+            await expect(server.on { server, _ in server.counters.handshakesDisplaced }, equals: 1)
             await server.on { _, _ in source.release() }
-            #expect(try patient.readResponse().body.count == 10_005)
+            try expect(patient.readResponse().body.count, equals: 10_005)
             withExtendedLifetime(idlers) {}
         }
     }
@@ -133,7 +134,7 @@ struct SlowHandshakeTests {
             let reader = try RawClient(port: server.port, receiveBuffer: 4_096)
             try reader.send("GET /file HTTP/1.1\r\nHost: localhost\r\n\r\n")
             let head = try reader.readHead()
-            #expect(head.contains("Content-Length: 1000005"))
+            expect(head.contains("Content-Length: 1000005"))
             // The kernel takes more of it when some 40 KB were read: in between its connection seems to stand still.
             var (idlers, left): ([RawClient], Int) = ([], 1_000_005)
             for _ in 0..<5 {
@@ -149,7 +150,7 @@ struct SlowHandshakeTests {
                 left -= try reader.read(8_000).count
             }
             idlers = []
-            #expect(try reader.read(left).count == left)
+            try expect(reader.read(left).count, equals: left)
         }
     }
 
@@ -170,8 +171,8 @@ struct SlowHandshakeTests {
             // Long before the 20 s that each has for the next part.
             let newcomer = try RawClient.upgraded(port: server.port)
             try newcomer.send(text: "in")
-            #expect(try newcomer.readText() == "in")
-            #expect(await server.on { server, _ in server.counters.handshakesDisplaced } == 1)
+            try expect(newcomer.readText(), equals: "in")
+            await expect(server.on { server, _ in server.counters.handshakesDisplaced }, equals: 1)
             withExtendedLifetime(idlers) {}
         }
     }
@@ -192,15 +193,15 @@ struct SlowHandshakeTests {
             // A new client is accepted, long before the deadline of earlier ones.
             let newcomer = try RawClient.upgraded(port: server.port)
             try newcomer.send(text: "in")
-            #expect(try newcomer.readText() == "in")
+            try expect(newcomer.readText(), equals: "in")
             try bystander.send(text: "undisturbed")
-            #expect(try bystander.readText() == "undisturbed")
+            try expect(bystander.readText(), equals: "undisturbed")
             await server.on { server, _ in
-                #expect(server.handshakeCount <= 8)
-                #expect(server.counters.handshakesDisplaced >= 33)
+                expect(server.handshakeCount <= 8)
+                expect(server.counters.handshakesDisplaced >= 33)
                 server.respond(exchange, .text(200, "at last"))
             }
-            #expect(try waiting.readResponse().text == "at last\n")
+            try expect(waiting.readResponse().text, equals: "at last\n")
             withExtendedLifetime(idlers) {}
         }
     }

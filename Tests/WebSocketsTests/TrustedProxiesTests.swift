@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebSockets
 
@@ -13,14 +14,14 @@ struct TrustedProxiesTests {
         ("2001:db8::/65", "2001:db8::8000:0:0:1", false), ("172.16.0.0/12", "::ffff:172.31.0.1", true),
     ])
     func `a range contains the addresses of its prefix`(range: String, address: String, isIn: Bool) throws {
-        #expect(try #require(AddressRange(range)).contains(try #require(PeerAddress(host: address))) == isIn)
+        try expect(#require(AddressRange(range)).contains(try #require(PeerAddress(host: address))), equals: isIn)
     }
 
     @Test(arguments: [
         "", "/8", "10.0.0.0/", "10.0.0.0/33", "10.1.0.0/8", "10.0.0/8", "::/129", "proxy", "1.2.3.4/+8", "::1/64",
     ])
     func `an invalid range is rejected`(text: String) {
-        #expect(AddressRange(text) == nil)
+        expect(AddressRange(text), equals: nil)
     }
 
     @Test(
@@ -42,7 +43,7 @@ struct TrustedProxiesTests {
     func `the client is the last one seen by a trusted proxy`(peer: String, list: String?, client: String) throws {
         let proxies = TrustedProxies([try #require(AddressRange("10.0.0.0/8"))])
         let peer = try #require(PeerAddress(host: peer, port: 1))
-        #expect(proxies.client(of: peer, list).host == client)
+        expect(proxies.client(of: peer, list).host, equals: client)
     }
 
     @Test func `requests and upgrades have the address that a trusted proxy names, in all the header's lines`()
@@ -57,11 +58,11 @@ struct TrustedProxiesTests {
                 _ = try RawClient.upgraded(port: server.port, headers: lines)
                 let events = await server.log.first { if case .opened = $0 { true } else { false } }
                 guard case .opened(_, let upgrade) = events else { return }
-                #expect(upgrade.peer.host == expected)
+                expect(upgrade.peer.host, equals: expected)
                 let requests = server.log.all.compactMap {
                     if case .request(_, let request) = $0 { request.peer.host } else { nil }
                 }
-                #expect(requests == [expected])
+                expect(requests, equals: [expected])
             }
         }
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 import WebSockets
 
@@ -17,12 +18,12 @@ struct UpgradeTests {
             let client = try RawClient(port: server.port)
             try client.send(RawClient.upgrade(headers: headers))
             let head = try client.readHead()
-            #expect(head.hasPrefix("HTTP/1.1 101 "))
-            #expect(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+            expect(head.hasPrefix("HTTP/1.1 101 "))
+            expect(head.contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
             let line = head.split(separator: "\r\n").first { $0.hasPrefix("Sec-WebSocket-Protocol:") }
-            #expect(line.map(String.init) == echoed.map { "Sec-WebSocket-Protocol: \($0)" })
+            expect(line.map(String.init), equals: echoed.map { "Sec-WebSocket-Protocol: \($0)" })
             try client.send(text: "works")
-            #expect(try client.readText() == "works")
+            try expect(client.readText(), equals: "works")
         }
     }
 
@@ -35,10 +36,10 @@ struct UpgradeTests {
                 ])
             _ = await server.opened()
             guard case .opened(_, let request) = server.log.all[0] else { return }
-            #expect(request.authorization == "Bearer abc")
-            #expect(request.origin == "https://a.example")
-            #expect(request.subprotocols == ["x", "test.v1"])
-            #expect(request.path == "/ws" && request.peer.host == "127.0.0.1")
+            expect(request.authorization, equals: "Bearer abc")
+            expect(request.origin, equals: "https://a.example")
+            expect(request.subprotocols, equals: ["x", "test.v1"])
+            expect(request.path == "/ws" && request.peer.host == "127.0.0.1")
             _ = client
         }
     }
@@ -66,15 +67,15 @@ struct UpgradeTests {
             let client = try RawClient(port: server.port)
             try client.send(request)
             let response = try client.readResponse()
-            #expect(response.status == status)
+            expect(response.status, equals: status)
             // The offered alternative (RFC 9110, 15.5.22).
             let offer = "Connection: close, upgrade\r\n"
             let isOffered = response.head.contains("Upgrade: websocket\r\n") && response.head.contains(offer)
-            #expect((status == 426) == isOffered)
-            #expect(response.head.hasPrefix("HTTP/1.1 "))
-            #expect(!response.body.isEmpty)
-            #expect(client.readToEnd() == [])
-            #expect(server.log.all.isEmpty)
+            expect(status == 426, equals: isOffered)
+            expect(response.head.hasPrefix("HTTP/1.1 "))
+            expect(!response.body.isEmpty)
+            expect(client.readToEnd(), equals: [])
+            expect(server.log.all.isEmpty)
         }
     }
 
@@ -86,7 +87,7 @@ struct UpgradeTests {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             try client.send(request)
-            #expect(try client.readResponse().status == 200)
+            try expect(client.readResponse().status, equals: 200)
         }
     }
 
@@ -110,7 +111,7 @@ struct UpgradeTests {
                 r = c.getresponse()
                 print(r.status, r.reason, r.getheader("Retry-After"), r.read().decode())
                 """)
-            #expect(output == "503 Service Unavailable 7 {\"type\":\"error\"}\n")
+            expect(output, equals: "503 Service Unavailable 7 {\"type\":\"error\"}\n")
         }
     }
 
@@ -118,17 +119,17 @@ struct UpgradeTests {
         try await withServer { server in
             let eager = try RawClient(port: server.port)
             try eager.send(Array(RawClient.upgrade().utf8) + RawClient.frame(1, Array("early".utf8)))
-            #expect(try eager.readHead().hasPrefix("HTTP/1.1 101 "))
-            #expect(try eager.readText() == "early")
+            try expect(eager.readHead().hasPrefix("HTTP/1.1 101 "))
+            try expect(eager.readText(), equals: "early")
             let slow = try RawClient(port: server.port)
             for byte in RawClient.upgrade().utf8 { try slow.send([byte]) }
-            #expect(try slow.readHead().contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
+            try expect(slow.readHead().contains("s3pPLMBiTxaQ9kYGzzhZRbK+xOo="))
             try slow.send(text: "late")
-            #expect(try slow.readText() == "late")
+            try expect(slow.readText(), equals: "late")
             let second = try RawClient(port: server.port)
             try second.send("GET /first HTTP/1.1\r\nHost: h\r\n\r\n" + RawClient.upgrade())
-            #expect(try second.readResponse().text == "GET /first ")
-            #expect(try second.readHead().hasPrefix("HTTP/1.1 101 "))
+            try expect(second.readResponse().text, equals: "GET /first ")
+            try expect(second.readHead().hasPrefix("HTTP/1.1 101 "))
         }
     }
 
@@ -140,13 +141,13 @@ struct UpgradeTests {
             let body = try RawClient(port: server.port)
             try body.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf")
             let fine = try RawClient.upgraded(port: server.port)
-            #expect(silent.readToEnd() == [])
-            #expect(half.readToEnd() == [])
-            #expect(body.readToEnd() == [])
-            #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 3)
+            expect(silent.readToEnd(), equals: [])
+            expect(half.readToEnd(), equals: [])
+            expect(body.readToEnd(), equals: [])
+            await expect(server.on { server, _ in server.counters.handshakeTimeouts }, equals: 3)
             try fine.send(text: "still here")
-            #expect(try fine.readText() == "still here")
-            #expect(await server.on { server, _ in server.connectionCount } == 1)
+            try expect(fine.readText(), equals: "still here")
+            await expect(server.on { server, _ in server.connectionCount }, equals: 1)
         }
     }
 }

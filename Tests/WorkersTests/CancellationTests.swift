@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Testing
 
 @testable import Workers
@@ -16,12 +17,12 @@ import Testing
                 ran.withLock { $0 = true }
                 return 1
             }
-            #expect(job?.cancel() == true && job?.cancel() == false)
+            expect(job?.cancel() == true && job?.cancel() == false)
             asker.ask(pool) { 2 }
         }
         gate.open()
-        #expect(await asker.heard(2) == [.result(0), .result(2)])
-        #expect(!ran.withLock { $0 } && pool.numbers.cancelled == 1 && pool.numbers.done == 2)
+        await expect(asker.heard(2), equals: [.result(0), .result(2)])
+        expect(!ran.withLock { $0 } && pool.numbers.cancelled == 1 && pool.numbers.done == 2)
     }
 
     @Test func `a cancelled running job delivers no result`() async throws {
@@ -31,13 +32,13 @@ import Testing
         await asker.turn { asker in
             let job = asker.ask(pool) { gate.pass(0) }
             gate.awaitJob()
-            #expect(job?.cancel() == false)
+            expect(job?.cancel(), equals: false)
             asker.ask(pool) { 1 }
         }
         gate.open()
-        #expect(await asker.heard(1) == [.result(1)])
+        await expect(asker.heard(1), equals: [.result(1)])
         let numbers = pool.numbers
-        #expect(numbers.cancelled == 1 && numbers.done == 1 && numbers.runningTimes.count == 2)
+        expect(numbers.cancelled == 1 && numbers.done == 1 && numbers.runningTimes.count == 2)
     }
 
     @Test func `a job cancelled after its end but before its delivery delivers no result`() async throws {
@@ -52,8 +53,8 @@ import Testing
             job?.cancel()
         }
         gate.open()
-        #expect(await asker.heard(1) == [.result(1)])
-        #expect(pool.numbers.cancelled == 0 && pool.numbers.done == 2)
+        await expect(asker.heard(1), equals: [.result(1)])
+        expect(pool.numbers.cancelled == 0 && pool.numbers.done == 2)
     }
 
     @Test func `the captures of a cancelled job are released on its loop`() async throws {
@@ -71,7 +72,7 @@ import Testing
             return isHeld && weakToken == nil
         }
         gate.open()
-        #expect(isGone)
+        expect(isGone)
     }
 
     private final class Token {}
@@ -81,8 +82,8 @@ import Testing
         let pool = WorkerPool(name: "drain", threads: 2, queue: 50)
         await asker.turn { asker in for number in 0..<50 { asker.ask(pool) { number } } }
         pool.stop(.drain)
-        #expect(pool.numbers.done == 50)
-        #expect(await asker.heard(50).allSatisfy { if case .result = $0 { true } else { false } })
+        expect(pool.numbers.done, equals: 50)
+        await expect(asker.heard(50).allSatisfy { if case .result = $0 { true } else { false } })
     }
 
     @Test func `a pool that drops its waiting jobs reports that, and waits for running ones`() async throws {
@@ -92,14 +93,14 @@ import Testing
         await asker.turn { asker in for number in 0..<4 { asker.ask(pool) { gate.pass(number) } } }
         gate.awaitJob()
         async let stopped: Void = Self.onThread { pool.stop(.drop) }
-        #expect(await asker.heard(3) == Array(repeating: .refused(.stopped), count: 3))
+        await expect(asker.heard(3), equals: Array(repeating: .refused(.stopped), count: 3))
         // The pool has not ended: its thread is in the job.
-        #expect(pool.numbers.running == 1)
+        expect(pool.numbers.running, equals: 1)
         gate.open()
         await stopped
-        #expect(await asker.heard(4).last == .result(0))
+        await expect(asker.heard(4).last, equals: .result(0))
         await asker.turn { $0.ask(pool) { 9 } }
-        #expect(await asker.heard(5).last == .refused(.stopped))
+        await expect(asker.heard(5).last, equals: .refused(.stopped))
         pool.stop(.drain)
     }
 
@@ -109,15 +110,15 @@ import Testing
         let gate = Gate()
         await asker.turn { asker in for number in 0..<3 { asker.ask(pool) { gate.pass(number) } } }
         for _ in 0..<2 { gate.awaitJob() }
-        #expect(!pool.stop(.drain, within: 0.05))
+        expect(!pool.stop(.drain, within: 0.05))
         // Both that run, and the one that waits.
-        #expect(await asker.heard(3) == Array(repeating: .refused(.stopped), count: 3))
+        await expect(asker.heard(3), equals: Array(repeating: .refused(.stopped), count: 3))
         for _ in 0..<2 { gate.open() }
-        #expect(pool.stop(.drop, within: 0))
+        expect(pool.stop(.drop, within: 0))
         // The other pool's job follows any result of these.
         let other = WorkerPool(name: "other", threads: 1, queue: 1)
         await asker.turn { $0.ask(other) { 7 } }
-        #expect(await asker.heard(4).last == .result(7))
+        await expect(asker.heard(4).last, equals: .result(7))
     }
 
     @Test func `many jobs that wait are cancelled in any order for few steps each`() throws {
@@ -127,8 +128,8 @@ import Testing
         }
         for number in numbers.shuffled() { queue.cancel(number) }
         // A search visits 14 places, and tidying 2 for each cancelled one.
-        #expect(queue.steps < 20 * 16_384)
-        #expect(queue.numbers(of: "").queued == 0 && queue.numbers(of: "").cancelled == 16_384)
+        expect(queue.steps < 20 * 16_384)
+        expect(queue.numbers(of: "").queued == 0 && queue.numbers(of: "").cancelled == 16_384)
     }
 
     @Test func `a released pool ends`() async throws {
@@ -142,7 +143,7 @@ import Testing
             gate.open()
         }
         // The waiting ones were dropped, unless they had begun.
-        #expect(await asker.heard(3).count == 3)
+        await expect(asker.heard(3).count, equals: 3)
     }
 
     /// A thread of its own for blocking work.

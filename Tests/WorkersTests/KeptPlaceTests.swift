@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import Workers
@@ -25,8 +26,8 @@ import Testing
         for _ in 0..<2 { try pool.reservePlace() }
         await asker.turn { $0.ask(pool) { gate.pass(0) } }
         gate.awaitJob()
-        #expect(pool.numbers.queued == 2 && pool.numbers.running == 1)
-        #expect(Self.isRefused(pool) && pool.numbers.refused == 1)
+        expect(pool.numbers.queued == 2 && pool.numbers.running == 1)
+        expect(Self.isRefused(pool) && pool.numbers.refused == 1)
         await asker.turn { $0.ask(pool) { 9 } }
         guard case .refused(.overloaded) = asker.heardSoFar.last else {
             Issue.record("\(asker.heardSoFar)")
@@ -34,20 +35,20 @@ import Testing
         }
         // The jobs of the reserved places are accepted, though the pool is full.
         await asker.turn { asker in for number in 1...2 { asker.ask(pool, inKeptPlace: true) { number } } }
-        #expect(pool.numbers.queued == 2 && pool.numbers.refused == 2)
+        expect(pool.numbers.queued == 2 && pool.numbers.refused == 2)
         gate.open()
-        #expect(await asker.heard(4).dropFirst() == [.result(0), .result(1), .result(2)])
+        await expect(asker.heard(4).dropFirst(), equals: [.result(0), .result(1), .result(2)])
     }
 
     @Test func `a place that is freed is another's`() async throws {
         let pool = WorkerPool(name: "freed", threads: 1, queue: 0)
         try pool.reservePlace()
-        #expect(Self.isRefused(pool))
+        expect(Self.isRefused(pool))
         pool.releasePlace()
         try pool.reservePlace()
         await asker.turn { $0.ask(pool, inKeptPlace: true) { 1 } }
-        #expect(await asker.heard(1) == [.result(1)])
-        #expect(pool.numbers.queued == 0)
+        await expect(asker.heard(1), equals: [.result(1)])
+        expect(pool.numbers.queued, equals: 0)
     }
 
     @Test func `a pool that has been stopped takes no job, whatever was kept for it`() async throws {
@@ -55,8 +56,8 @@ import Testing
         try pool.reservePlace()
         pool.stop(.drop)
         await asker.turn { $0.ask(pool, inKeptPlace: true) { 1 } }
-        #expect(await asker.heard(1) == [.refused(.stopped)])
+        await expect(asker.heard(1), equals: [.refused(.stopped)])
         #expect(throws: WorkRefusal.stopped) { try pool.reservePlace() }
-        #expect(pool.numbers.queued == 0)
+        expect(pool.numbers.queued, equals: 0)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import NumberedQueues
@@ -12,21 +13,21 @@ import Testing
             case ..<5:
                 list.append(queue.append { $0 })
             case ..<7:
-                #expect(queue.popFirst() == (list.isEmpty ? nil : list.removeFirst()))
+                expect(queue.popFirst(), equals: list.isEmpty ? nil : list.removeFirst())
             case ..<9:
                 let number = UInt64.random(in: 0...(list.last ?? 0) + 1, using: &random)
                 let index = list.firstIndex(of: number)
-                #expect(queue.remove(number) == index.map { list.remove(at: $0) })
+                expect(queue.remove(number), equals: index.map { list.remove(at: $0) })
             default:
                 guard list.count > 50 else { continue }
                 let wanted = list.filter { $0 % 5 == 0 }
-                #expect(queue.removeAll { $0 % 5 == 0 } == wanted)
+                expect(queue.removeAll { $0 % 5 == 0 }, equals: wanted)
                 list.removeAll { $0 % 5 == 0 }
             }
-            #expect(queue.count == list.count)
+            expect(queue.count, equals: list.count)
         }
         var rest: [UInt64] = []
         queue.forEach { rest.append($0) }
-        #expect(rest == list && queue.removeAll() == list && queue.isEmpty)
+        expect(rest == list && queue.removeAll() == list && queue.isEmpty)
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Glibc
 import Testing
 
@@ -12,12 +13,12 @@ import Testing
         let pool = WorkerPool(name: "order", threads: 1, queue: 100)
         await asker.turn { asker in
             for number in 0..<100 { asker.ask(pool) { number } }
-            #expect(asker.heardSoFar.isEmpty)
+            expect(asker.heardSoFar.isEmpty)
         }
-        #expect(await asker.heard(100) == (0..<100).map { .result($0) })
+        await expect(asker.heard(100), equals: (0..<100).map { .result($0) })
         let numbers = pool.numbers
-        #expect(numbers.done == 100 && numbers.queued == 0 && numbers.running == 0)
-        #expect(numbers.waitingTimes.count == 100 && numbers.runningTimes.count == 100)
+        expect(numbers.done == 100 && numbers.queued == 0 && numbers.running == 0)
+        expect(numbers.waitingTimes.count == 100 && numbers.runningTimes.count == 100)
     }
 
     @Test func `as many jobs wait as may, one more is refused at once`() async throws {
@@ -30,15 +31,15 @@ import Testing
                 Issue.record("\(asker.heardSoFar)")
                 return
             }
-            #expect((0.1...60).contains(wait))
+            expect((0.1...60).contains(wait))
         }
         gate.awaitJob()
-        #expect(pool.numbers.queued == 2 && pool.numbers.running == 1 && pool.numbers.refused == 1)
+        expect(pool.numbers.queued == 2 && pool.numbers.running == 1 && pool.numbers.refused == 1)
         for _ in 0..<3 { gate.open() }
-        #expect(await asker.heard(4).dropFirst() == [.result(0), .result(1), .result(2)])
+        await expect(asker.heard(4).dropFirst(), equals: [.result(0), .result(1), .result(2)])
         // There is room again.
         await asker.turn { $0.ask(pool) { 4 } }
-        #expect(await asker.heard(5).last == .result(4))
+        await expect(asker.heard(5).last, equals: .result(4))
     }
 
     @Test func `a rejected job gets the expected time of the waiting ones`() async throws {
@@ -55,7 +56,7 @@ import Testing
             Issue.record("\(asker.heardSoFar.count)")
             return
         }
-        #expect(wait >= 2, "100 jobs of at least 20 ms each")
+        expect(wait >= 2, "100 jobs of at least 20 ms each")
         gate.open()
         _ = await asker.heard(102)
     }
@@ -71,12 +72,12 @@ import Testing
             asker.ask(pool) { gate.pass(0) }
             for _ in 0..<10 { asker.ask(pool) { 0 } }
         }
-        #expect(pool.numbers.refused >= 8)
+        expect(pool.numbers.refused >= 8)
         guard case .refused(.overloaded(let wait)) = asker.heardSoFar.last else {
             Issue.record("\(asker.heardSoFar.count)")
             return
         }
-        #expect(wait > 0.1)
+        expect(wait > 0.1)
         gate.open()
         _ = await asker.heard(12)
     }
@@ -96,9 +97,9 @@ import Testing
             asker.ask(slow) { gate.pass(1) }
             asker.ask(quick) { 2 }
         }
-        #expect(await asker.heard(1) == [.result(2)])
+        await expect(asker.heard(1), equals: [.result(2)])
         gate.open()
-        #expect(await asker.heard(2) == [.result(2), .result(1)])
+        await expect(asker.heard(2), equals: [.result(2), .result(1)])
     }
 
     @Test func `as many jobs run at a time as there are threads`() async throws {
@@ -107,9 +108,9 @@ import Testing
         let gate = Gate()
         await asker.turn { asker in for number in 0..<4 { asker.ask(pool) { gate.pass(number) } } }
         for _ in 0..<3 { gate.awaitJob() }
-        #expect(pool.numbers.running == 3 && pool.numbers.queued == 1)
+        expect(pool.numbers.running == 3 && pool.numbers.queued == 1)
         for _ in 0..<4 { gate.open() }
-        #expect(Set(await asker.heard(4).map { "\($0)" }).count == 4)
+        expect(Set(await asker.heard(4).map { "\($0)" }).count, equals: 4)
     }
 
     @Test func `a pool of low priority runs with it, and leaves its asker's`() async throws {
@@ -117,8 +118,8 @@ import Testing
         let pool = WorkerPool(name: "low", threads: 1, queue: 1, hasLowPriority: true)
         await asker.turn { asker in asker.ask(pool) { Self.priority } }
         let own = await asker.turn { _ in Self.priority }
-        #expect(await asker.heard(1) == [.result(min(19, own + 5))])
-        #expect(await asker.turn { _ in Self.priority } == own)
+        await expect(asker.heard(1), equals: [.result(min(19, own + 5))])
+        await expect(asker.turn { _ in Self.priority }, equals: own)
     }
 
     private static var priority: Int { Int(getpriority(__priority_which_t(PRIO_PROCESS.rawValue), 0)) }
@@ -160,11 +161,11 @@ import Testing
             let all = await asker.turn { $0.heardSoFar }
             heard += all.count
             for case .result(let value) in all where value >= 0 {
-                #expect(value / jobs == index && results.insert(value).inserted)
+                expect(value / jobs == index && results.insert(value).inserted)
             }
             refused += all.count { if case .refused = $0 { true } else { false } }
         }
-        #expect(heard == expected + 4)
-        #expect(pool.numbers.refused == refused && pool.numbers.queued == 0 && pool.numbers.running == 0)
+        expect(heard, equals: expected + 4)
+        expect(pool.numbers.refused == refused && pool.numbers.queued == 0 && pool.numbers.running == 0)
     }
 }

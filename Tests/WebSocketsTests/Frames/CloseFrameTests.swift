@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import TestSupport
@@ -6,10 +7,10 @@ import Testing
 struct CloseFrameTests {
     @Test func `the codes that may be sent are those of RFC 6455 and its registry`() {
         for code in [1000, 1001, 1002, 1003, 1007, 1011, 1012, 1013, 1014, 3000, 4999] as [UInt16] {
-            #expect(CloseFrame.mayBeSent(code))
+            expect(CloseFrame.mayBeSent(code))
         }
         for code in [0, 999, 1004, 1005, 1006, 1015, 1016, 2999, 5000, 65_535] as [UInt16] {
-            #expect(!CloseFrame.mayBeSent(code))
+            expect(!CloseFrame.mayBeSent(code))
         }
     }
 
@@ -23,9 +24,9 @@ struct CloseFrameTests {
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()
             try client.send(RawClient.frame(8, payload))
-            #expect(try client.readFrame().closeCode == code)
-            #expect(client.readToEnd() == [])
-            #expect(await server.closed(socket) == .byServer(code: UInt16(code)))
+            try expect(client.readFrame().closeCode, equals: code)
+            expect(client.readToEnd(), equals: [])
+            await expect(server.closed(socket), equals: .byServer(code: UInt16(code)))
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import TestSupport
@@ -39,7 +40,7 @@ struct FrameReaderTests {
                 case .fault(let fault): read.append(.fault(fault))
                 }
             }
-            #expect(place == piece.count)
+            expect(place, equals: piece.count)
         }
         return read
     }
@@ -55,8 +56,9 @@ struct FrameReaderTests {
             + RawClient.frame(0, [], final: false) + RawClient.frame(10, [])
             + RawClient.frame(0, Array("bc".utf8)) + text(String(repeating: "x", count: 70_000))
             + RawClient.frame(9, Array(repeating: 7, count: 125)) + RawClient.frame(8, [3, 0xE8, 98, 121, 101])
-        #expect(
-            read(bytes, size: size) == [
+        expect(
+            read(bytes, size: size),
+            equals: [
                 .text("one"), .text(""), .control(.ping, [1, 2, 3]), .control(.pong, []), .text("abc"),
                 .text(String(repeating: "x", count: 70_000)), .control(.ping, Array(repeating: 7, count: 125)),
                 .control(.close, [3, 0xE8, 98, 121, 101]),
@@ -66,7 +68,7 @@ struct FrameReaderTests {
     @Test(arguments: [0, 1, 125, 126, 127, 65_535, 65_536, 100_000])
     func `a length is read in each of its three forms`(length: Int) {
         let whole = String(repeating: "y", count: length)
-        #expect(read(text(whole)) == [.text(whole)])
+        expect(read(text(whole)), equals: [.text(whole)])
     }
 
     @Test func `a whole payload is one piece, in place`() {
@@ -74,10 +76,10 @@ struct FrameReaderTests {
         var reader = FrameReader()
         var place = 0
         bytes.withUnsafeMutableBytes { bytes in
-            #expect(reader.next(in: bytes, at: &place, limit: 100) == .text(6..<11, isLast: true))
-            #expect(reader.next(in: bytes, at: &place, limit: 100) == .text(17..<20, isLast: true))
-            #expect(reader.next(in: bytes, at: &place, limit: 100) == .needsMore)
-            #expect(String(decoding: bytes[6..<11], as: UTF8.self) == "hello")
+            expect(reader.next(in: bytes, at: &place, limit: 100), equals: .text(6..<11, isLast: true))
+            expect(reader.next(in: bytes, at: &place, limit: 100), equals: .text(17..<20, isLast: true))
+            expect(reader.next(in: bytes, at: &place, limit: 100), equals: .needsMore)
+            expect(String(decoding: bytes[6..<11], as: UTF8.self), equals: "hello")
         }
     }
 
@@ -90,7 +92,7 @@ struct FrameReaderTests {
             bytes.withUnsafeMutableBytes { bytes in
                 FrameReader.unmask(.init(rebasing: bytes[start..<start + length]), 0x0403_0201)
             }
-            #expect(bytes == Array(repeating: 0xAA, count: start) + plain + [0xBB])
+            expect(bytes, equals: Array(repeating: 0xAA, count: start) + plain + [0xBB])
         }
     }
 
@@ -107,52 +109,52 @@ struct FrameReaderTests {
     func `a fault is found with the byte that makes it one, and ends all reading`(
         bytes: [UInt8], fault: FrameReader.Fault
     ) {
-        #expect(read(Array(bytes.dropLast())) == [])
+        expect(read(Array(bytes.dropLast())), equals: [])
         for size in [1, nil] {
-            #expect(read(text("fine") + bytes + text("never"), size: size) == [.text("fine"), .fault(fault)])
+            expect(read(text("fine") + bytes + text("never"), size: size), equals: [.text("fine"), .fault(fault)])
         }
     }
 
     @Test func `a message within another is a fault, and after the end of one it is not`() {
-        #expect(read(text("a", final: false) + text("b")) == [.fault(.unfinished)])
-        #expect(
-            read(text("a", final: false) + RawClient.frame(2, [1], final: false)) == [.fault(.unfinished)])
-        #expect(
-            read(text("a", final: false) + RawClient.frame(0, [98]) + RawClient.frame(0, [99]))
-                == [.text("ab"), .fault(.nothingToContinue)])
+        expect(read(text("a", final: false) + text("b")), equals: [.fault(.unfinished)])
+        expect(
+            read(text("a", final: false) + RawClient.frame(2, [1], final: false)), equals: [.fault(.unfinished)])
+        expect(
+            read(text("a", final: false) + RawClient.frame(0, [98]) + RawClient.frame(0, [99])),
+            equals: [.text("ab"), .fault(.nothingToContinue)])
     }
 
     @Test func `a message that is too long is rejected with its header, and later frames are read`() {
         let header: [UInt8] = [0x81, 0xFE, 0x03, 0xE9]
-        #expect(read(header, limit: 1_000) == [.refused(.tooLong)])
-        #expect(read(Array(header.dropLast()), limit: 1_000) == [])
+        expect(read(header, limit: 1_000), equals: [.refused(.tooLong)])
+        expect(read(Array(header.dropLast()), limit: 1_000), equals: [])
         let close = RawClient.frame(8, [3, 0xF1])
         let long = read(text(String(repeating: "x", count: 1_001)) + close, size: 10, limit: 1_000)
-        #expect(long.first == .refused(.tooLong) && long.last == .control(.close, [3, 0xF1]))
+        expect(long.first == .refused(.tooLong) && long.last == .control(.close, [3, 0xF1]))
         let fragments =
             text(String(repeating: "x", count: 600), final: false)
             + RawClient.frame(0, Array(repeating: 120, count: 401))
-        #expect(read(fragments, limit: 1_000).contains(.refused(.tooLong)))
-        #expect(read(fragments, limit: 1_001) == [.text(String(repeating: "x", count: 1_001))])
+        expect(read(fragments, limit: 1_000).contains(.refused(.tooLong)))
+        expect(read(fragments, limit: 1_001), equals: [.text(String(repeating: "x", count: 1_001))])
         // Each message counts for itself.
         let two = text(String(repeating: "x", count: 600)) + text(String(repeating: "x", count: 600))
-        #expect(read(two, limit: 1_000).count == 2)
+        expect(read(two, limit: 1_000).count, equals: 2)
     }
 
     @Test func `a binary message is rejected with its header, and later frames are read`() {
-        #expect(read([0x82, 0x85], limit: 1_000) == [.refused(.binary)])
+        expect(read([0x82, 0x85], limit: 1_000), equals: [.refused(.binary)])
         let all = read(RawClient.frame(2, [1, 2, 3]) + RawClient.frame(8, []))
-        #expect(all.first == .refused(.binary) && all.last == .control(.close, []))
+        expect(all.first == .refused(.binary) && all.last == .control(.close, []))
     }
 
     @Test func `how much of a frame is missing is known within its payload`() {
         var reader = FrameReader()
         var bytes = Array(text(String(repeating: "x", count: 1_000)).prefix(108))
         var place = 0
-        #expect(reader.payloadLeft == 0)
+        expect(reader.payloadLeft, equals: 0)
         bytes.withUnsafeMutableBytes { bytes in
-            #expect(reader.next(in: bytes, at: &place, limit: 1_000) == .text(8..<108, isLast: false))
+            expect(reader.next(in: bytes, at: &place, limit: 1_000), equals: .text(8..<108, isLast: false))
         }
-        #expect(reader.payloadLeft == 900)
+        expect(reader.payloadLeft, equals: 900)
     }
 }

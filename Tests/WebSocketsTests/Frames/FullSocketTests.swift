@@ -1,4 +1,5 @@
 import CLibWebSockets
+import Expectations
 import Glibc
 import Testing
 
@@ -18,13 +19,13 @@ struct FullSocketTests {
                 return WebSocketFrame.text(Array("after".utf8)).withUnsafeBytes { server.write($0, to: socket) }
             }
             // The result shows that these bytes wait for room.
-            #expect(result == .congested)
+            expect(result, equals: .congested)
             var frame = try client.readFrame()
             while frame.opcode == 9 { frame = try client.readFrame() }
-            #expect(frame.text == "after")
+            expect(frame.text, equals: "after")
             await server.log.first { if case .writable(socket) = $0 { true } else { false } }
             try client.send(text: "again")
-            #expect(try client.readText() == "again")
+            try expect(client.readText(), equals: "again")
         }
     }
 
@@ -40,7 +41,7 @@ struct FullSocketTests {
             try client.send(text: "echo")
             var frame = try client.readFrame()
             while frame.opcode == 9 { frame = try client.readFrame() }
-            #expect(frame.text == "echo")
+            expect(frame.text, equals: "echo")
         }
     }
 
@@ -48,10 +49,10 @@ struct FullSocketTests {
         // The example of RFC 6455, 1.3.
         var accept = [CChar](repeating: 0x78, count: 40)
         clws_accept_key("dGhlIHNhbXBsZSBub25jZQ==", &accept)
-        #expect(accept[28] == 0 && accept[29] == 0x78)
-        #expect(
-            String(decoding: accept[..<28].map { UInt8(bitPattern: $0) }, as: UTF8.self)
-                == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+        expect(accept[28] == 0 && accept[29] == 0x78)
+        expect(
+            String(decoding: accept[..<28].map { UInt8(bitPattern: $0) }, as: UTF8.self),
+            equals: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 }
 

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Glibc
 import Testing
 
@@ -16,9 +17,9 @@ struct PlainConnectionTests {
             let hasNothing = await server.on { server, _ in
                 server.context == nil && server.table[Int(socket.index)].wsi == nil
             }
-            #expect(hasNothing)
+            expect(hasNothing)
             try client.send(text: "served all the same")
-            #expect(try client.readText() == "served all the same")
+            try expect(client.readText(), equals: "served all the same")
         }
     }
 
@@ -27,8 +28,9 @@ struct PlainConnectionTests {
             let client = try RawClient(port: server.port)
             try client.send(RawClient.upgrade(headers: ["Sec-WebSocket-Protocol: test.v1", "X-Request-Id: name-1"]))
             let head = try client.readHead()
-            #expect(
-                head == """
+            expect(
+                head,
+                equals: """
                     HTTP/1.1 101 Switching Protocols\r
                     Upgrade: WebSocket\r
                     Connection: Upgrade\r
@@ -55,25 +57,25 @@ struct PlainConnectionTests {
                     }
                 }
                 recorder.onOpen = { server, socket in
-                    #expect(server.table[Int(socket.index)].unsent == .answers)
+                    expect(server.table[Int(socket.index)].unsent, equals: .answers)
                     let frame = WebSocketFrame.text(Array("first".utf8))
-                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .congested)
-                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .refused)
+                    expect(frame.withUnsafeBytes { server.write($0, to: socket) }, equals: .congested)
+                    expect(frame.withUnsafeBytes { server.write($0, to: socket) }, equals: .refused)
                 }
                 recorder.onWritable = { server, socket in
                     let frame = WebSocketFrame.text(Array("second".utf8))
-                    #expect(frame.withUnsafeBytes { server.write($0, to: socket) } == .written)
+                    expect(frame.withUnsafeBytes { server.write($0, to: socket) }, equals: .written)
                 }
             }
             let client = try RawClient(port: server.port, receiveBuffer: 4096)
             try client.send(RawClient.upgrade())
             _ = await server.opened()
-            #expect(await server.on { server, _ in server.counters.partialWrites } == 1)
+            await expect(server.on { server, _ in server.counters.partialWrites }, equals: 1)
             _ = try client.read(filling.withLock { $0 })
-            #expect(try client.readHead().hasPrefix("HTTP/1.1 101 "))
-            #expect(try client.readText() == "first")
-            #expect(try client.readText() == "second")
-            #expect(server.log.all.count { if case .writable = $0 { true } else { false } } == 1)
+            try expect(client.readHead().hasPrefix("HTTP/1.1 101 "))
+            try expect(client.readText(), equals: "first")
+            try expect(client.readText(), equals: "second")
+            expect(server.log.all.count { if case .writable = $0 { true } else { false } }, equals: 1)
         }
     }
 
@@ -85,14 +87,14 @@ struct PlainConnectionTests {
             await server.on { server, _ in server.pauseReading(socket) }
             // A reset at once; a descriptor that is closed may live on in a process that another test has started.
             var nowhere = sockaddr(sa_family: sa_family_t(AF_UNSPEC), sa_data: sockaddr().sa_data)
-            #expect(connect(client.descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size)) == 0)
+            expect(connect(client.descriptor, &nowhere, socklen_t(MemoryLayout<sockaddr>.size)), equals: 0)
             let results = await server.on { server, _ in
                 (0..<2).map { _ in WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) } }
             }
-            #expect(results == [.refused, .refused])
-            #expect(await server.closed(socket) == .lost)
-            #expect(await server.on { server, _ in server.connectionCount } == 0)
-            #expect(server.log.all.count { if case .closed = $0 { true } else { false } } == 1)
+            expect(results, equals: [.refused, .refused])
+            await expect(server.closed(socket), equals: .lost)
+            await expect(server.on { server, _ in server.connectionCount }, equals: 0)
+            expect(server.log.all.count { if case .closed = $0 { true } else { false } }, equals: 1)
         }
     }
 
@@ -105,9 +107,9 @@ struct PlainConnectionTests {
             let socket = await server.opened()
             try client.send(text: String(repeating: "x", count: 10_000))
             await server.on { server, _ in server.abort(socket) }
-            #expect(await server.closed(socket) == .lost)
+            await expect(server.closed(socket), equals: .lost)
             var byte: UInt8 = 0
-            #expect(recv(client.descriptor, &byte, 1, 0) == 0)
+            expect(recv(client.descriptor, &byte, 1, 0), equals: 0)
         }
     }
 
@@ -117,10 +119,10 @@ struct PlainConnectionTests {
             let socket = await server.opened()
             usleep(30_000)
             let silence = await server.on { server, _ in server.silence(of: socket) }
-            #expect(silence ?? 0 >= 20 && silence ?? .max < 20_000)
+            expect(silence ?? 0 >= 20 && silence ?? .max < 20_000)
             try client.sendClose(1000)
             _ = await server.closed(socket)
-            #expect(await server.on { server, _ in server.silence(of: socket) } == nil)
+            await expect(server.on { server, _ in server.silence(of: socket) }, equals: nil)
         }
     }
 }

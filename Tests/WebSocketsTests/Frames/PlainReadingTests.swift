@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Glibc
 import Testing
 
@@ -15,15 +16,15 @@ struct PlainReadingTests {
             try client.send(pings + RawClient.frame(1, Array("text".utf8)) + RawClient.frame(9, [99]))
             for number in 0..<10 {
                 let pong = try client.readFrame()
-                #expect(
+                expect(
                     pong.opcode == 10
                         && pong.payload == Array(repeating: UInt8(number), count: number == 9 ? 125 : number))
             }
-            #expect(try client.readText() == "text")
-            #expect(try client.readFrame() == .init(opcode: 10, payload: [99]))
+            try expect(client.readText(), equals: "text")
+            try expect(client.readFrame(), equals: .init(opcode: 10, payload: [99]))
             // In octets, too.
             for byte in RawClient.frame(9, Array(repeating: 7, count: 125)) { try client.send([byte]) }
-            #expect(try client.readFrame() == .init(opcode: 10, payload: Array(repeating: 7, count: 125)))
+            try expect(client.readFrame(), equals: .init(opcode: 10, payload: Array(repeating: 7, count: 125)))
         }
     }
 
@@ -43,12 +44,12 @@ struct PlainReadingTests {
             let client = try RawClient.upgraded(port: server.port)
             let socket = await server.opened()
             try client.send(RawClient.frame(9, [1]) + bytes + RawClient.frame(1, Array("never".utf8)))
-            #expect(try client.readFrame().opcode == 10)
-            #expect(try client.readFrame().closeCode == 1002)
-            #expect(client.readToEnd() == [])
+            try expect(client.readFrame().opcode, equals: 10)
+            try expect(client.readFrame().closeCode, equals: 1002)
+            expect(client.readToEnd(), equals: [])
             shutdown(client.descriptor, Int32(SHUT_WR))
-            #expect(await server.closed(socket) == .byServer(code: 1002))
-            #expect(server.messages.isEmpty)
+            await expect(server.closed(socket), equals: .byServer(code: 1002))
+            expect(server.messages.isEmpty)
         }
     }
 
@@ -62,13 +63,13 @@ struct PlainReadingTests {
             ] {
                 let client = try RawClient.upgraded(port: server.port)
                 try client.send(frame)
-                #expect(try client.readFrame().closeCode == code)
+                try expect(client.readFrame().closeCode, equals: code)
                 try client.send(RawClient.frame(9, [1]) + RawClient.frame(1, [97]))
                 try client.sendClose(code)
-                #expect(client.readToEnd() == [])
+                expect(client.readToEnd(), equals: [])
             }
             await server.log.count(2) { if case .closed = $0 { true } else { false } }
-            #expect(server.messages.isEmpty)
+            expect(server.messages.isEmpty)
         }
     }
 
@@ -78,9 +79,9 @@ struct PlainReadingTests {
             let socket = await server.opened()
             try client.send(RawClient.frame(1, Array("last".utf8)) + RawClient.frame(1, Array("half".utf8)).dropLast())
             shutdown(client.descriptor, Int32(SHUT_WR))
-            #expect(try client.readText() == "last")
-            #expect(client.readToEnd() == [])
-            #expect(await server.closed(socket) == .lost)
+            try expect(client.readText(), equals: "last")
+            expect(client.readToEnd(), equals: [])
+            await expect(server.closed(socket), equals: .lost)
         }
     }
 
@@ -91,8 +92,8 @@ struct PlainReadingTests {
             var lingering = linger(l_onoff: 1, l_linger: 0)
             setsockopt(client!.descriptor, SOL_SOCKET, SO_LINGER, &lingering, socklen_t(MemoryLayout<linger>.size))
             client = nil
-            #expect(await server.closed(socket) == .lost)
-            #expect(await server.on { server, _ in server.connectionCount } == 0)
+            await expect(server.closed(socket), equals: .lost)
+            await expect(server.on { server, _ in server.connectionCount }, equals: 0)
         }
     }
 
@@ -109,22 +110,22 @@ struct PlainReadingTests {
             try client.send(frames[0] + frames[1] + frames[2] + frames[3] + frames[4].prefix(3))
             await server.log.first { if case .received = $0 { true } else { false } }
             let rest = frames[1].count + frames[2].count + frames[3].count + 3
-            #expect(await server.on { server, _ in server.inboxHeld } == rest)
+            await expect(server.on { server, _ in server.inboxHeld }, equals: rest)
             try client.send(Array(frames[4].dropFirst(3)))
             _ = try RawClient.upgraded(port: server.port)
-            #expect(server.messages == ["pause"])
+            expect(server.messages, equals: ["pause"])
             await server.on { server, _ in
                 server.resumeReading(socket)
                 server.pauseReading(socket)
                 server.resumeReading(socket)
             }
             await server.log.count(3) { if case .received = $0 { true } else { false } }
-            #expect(server.messages == ["pause", "a", "pause 2"])
-            #expect(await server.on { server, _ in server.inboxHeld } == frames[3].count + 3)
+            expect(server.messages, equals: ["pause", "a", "pause 2"])
+            await expect(server.on { server, _ in server.inboxHeld }, equals: frames[3].count + 3)
             await server.on { server, _ in server.resumeReading(socket) }
             await server.log.count(5) { if case .received = $0 { true } else { false } }
-            #expect(server.messages == ["pause", "a", "pause 2", "b", "c"])
-            #expect(await server.on { server, _ in server.inboxHeld } == 0)
+            expect(server.messages, equals: ["pause", "a", "pause 2", "b", "c"])
+            await expect(server.on { server, _ in server.inboxHeld }, equals: 0)
         }
     }
 
@@ -141,16 +142,16 @@ struct PlainReadingTests {
             await server.log.first { if case .received = $0 { true } else { false } }
             if hasRoom {
                 await server.on { server, _ in server.close(socket, code: 4000) }
-                #expect(try client.readFrame().closeCode == 4000)
+                try expect(client.readFrame().closeCode, equals: 4000)
                 try client.sendClose(4000)
-                #expect(await server.closed(socket) == .byServer(code: 4000))
+                await expect(server.closed(socket), equals: .byServer(code: 4000))
             } else {
-                #expect(try client.readFrame().closeCode == 1013)
+                try expect(client.readFrame().closeCode, equals: 1013)
                 shutdown(client.descriptor, Int32(SHUT_WR))
-                #expect(await server.closed(socket) == .byServer(code: 1013))
+                await expect(server.closed(socket), equals: .byServer(code: 1013))
             }
-            #expect(server.messages == ["a"])
-            #expect(await server.on { server, _ in server.inboxHeld } == 0)
+            expect(server.messages, equals: ["a"])
+            await expect(server.on { server, _ in server.inboxHeld }, equals: 0)
         }
     }
 
@@ -162,12 +163,12 @@ struct PlainReadingTests {
             try client.send(Array(RawClient.upgrade().utf8) + early + early.prefix(4))
             let socket = await server.opened()
             try client.send(Array(early.dropFirst(4)))
-            #expect(await server.on { server, _ in server.inboxHeld } == early.count + 4)
-            #expect(server.messages.isEmpty)
+            await expect(server.on { server, _ in server.inboxHeld }, equals: early.count + 4)
+            expect(server.messages.isEmpty)
             await server.on { server, _ in server.resumeReading(socket) }
             _ = try client.readHead()
-            #expect(try client.readText() == "early")
-            #expect(try client.readText() == "early")
+            try expect(client.readText(), equals: "early")
+            try expect(client.readText(), equals: "early")
         }
     }
 
@@ -182,10 +183,10 @@ struct PlainReadingTests {
             for _ in 0..<100 { try eager.send(RawClient.frame(1, Array(repeating: 120, count: 500))) }
             try client.send(text: "hello")
             isSent.withLock { $0 = true }
-            #expect(try client.readText() == "hello")
+            try expect(client.readText(), equals: "hello")
             await server.log.count(101) { if case .received = $0 { true } else { false } }
             let before = server.messages.firstIndex(of: "hello") ?? 100
-            #expect(before <= 16, "\(before) messages of another came first")
+            expect(before <= 16, "\(before) messages of another came first")
         }
     }
 
@@ -200,7 +201,7 @@ struct PlainReadingTests {
             let client = try RawClient.upgraded(port: server.port, receiveBuffer: 4096)
             _ = await server.opened()
             let isStuck = await server.on { server, _ in server.counters.partialWrites == 1 }
-            #expect(isStuck)
+            expect(isStuck)
             for number in 0..<200 { try client.send(RawClient.frame(9, [UInt8(number)])) }
             try client.send(text: "all pings have come")
             await server.log.first { if case .received = $0 { true } else { false } }
@@ -212,10 +213,10 @@ struct PlainReadingTests {
                     pongs.append(frame.payload)
                     continue
                 }
-                #expect(frame.text.hasPrefix("\(number) "))
+                expect(frame.text.hasPrefix("\(number) "))
                 number += 1
             }
-            #expect(pongs == [[199]])
+            expect(pongs, equals: [[199]])
         }
     }
 
@@ -231,9 +232,9 @@ struct PlainReadingTests {
             let result = await server.on { server, _ in
                 WebSocketFrame.ping.withUnsafeBytes { server.write($0, to: socket) }
             }
-            #expect(result == .refused)
+            expect(result, equals: .refused)
             try client.sendClose(1000)
-            #expect(await server.closed(socket) == .byPeer(code: 1000, reason: ""))
+            await expect(server.closed(socket), equals: .byPeer(code: 1000, reason: ""))
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import TestSupport
@@ -25,7 +26,7 @@ struct AnswerBudgetTests {
             throw error
         }
         server.stop()
-        #expect(budget.held == 0)
+        expect(budget.held, equals: 0)
     }
 
     /// - Parameter address: the client's, as a proxy names it; `nil`: this machine, whose addresses have no share.
@@ -53,15 +54,15 @@ struct AnswerBudgetTests {
             let stuck = try await fill(server, with: 2)
             let refused = try ask(server, Self.size)
             let response = try refused.readResponse()
-            #expect(response.status == 503 && response.head.contains("Connection: keep-alive"))
-            #expect(response.head.contains("Retry-After: 1\r\n"))
-            #expect(try ask(server, WebSocketServer.freeAnswer).readResponse().status == 200)
-            #expect(try ask(server, WebSocketServer.freeAnswer + 1).readResponse().status == 200)
-            #expect(await server.on { server, _ in server.counters.answerRefusals } == 1)
-            #expect(try stuck[0].readResponse().body.count == Self.size)
+            expect(response.status == 503 && response.head.contains("Connection: keep-alive"))
+            expect(response.head.contains("Retry-After: 1\r\n"))
+            try expect(ask(server, WebSocketServer.freeAnswer).readResponse().status, equals: 200)
+            try expect(ask(server, WebSocketServer.freeAnswer + 1).readResponse().status, equals: 200)
+            await expect(server.on { server, _ in server.counters.answerRefusals }, equals: 1)
+            try expect(stuck[0].readResponse().body.count, equals: Self.size)
             // The connection that was refused continues.
             try refused.send("GET /\(Self.size) HTTP/1.1\r\nHost: h\r\n\r\n")
-            #expect(try refused.readResponse().body.count == Self.size)
+            try expect(refused.readResponse().body.count, equals: Self.size)
             withExtendedLifetime(stuck) {}
         }
     }
@@ -70,8 +71,8 @@ struct AnswerBudgetTests {
         try await withServer(room: Self.size * 3) { server in
             do { _ = try await fill(server, with: 2) }
             while await server.on({ server, _ in server.connectionCount }) > 0 { await Task.yield() }
-            #expect(await server.on { server, _ in server.answersHeld } == 0)
-            #expect(try ask(server, Self.size).readResponse().status == 200)
+            await expect(server.on { server, _ in server.answersHeld }, equals: 0)
+            try expect(ask(server, Self.size).readResponse().status, equals: 200)
         }
     }
 
@@ -87,8 +88,8 @@ struct AnswerBudgetTests {
                 return source
             }
             let response = try ask(server, 0).readResponse()
-            #expect(response.status == 503)
-            #expect(source.closes == 1 && source.reads == 0)
+            expect(response.status, equals: 503)
+            expect(source.closes == 1 && source.reads == 0)
         }
     }
 
@@ -100,18 +101,18 @@ struct AnswerBudgetTests {
                 stuck.append(try ask(server, Self.size, from: "192.0.2.1", receiveBuffer: 4_096))
                 while await server.on({ server, _ in server.counters.requests }) < number { await Task.yield() }
             }
-            #expect(await server.on { server, _ in server.counters.answerRefusals } == 5)
+            await expect(server.on { server, _ in server.counters.answerRefusals }, equals: 5)
             // The next address gets half of the rest, and so on.
             for (address, most) in [("192.0.2.2", 2), ("2001:db8::1", 1)] {
                 for number in 0...most {
                     let client = try ask(server, Self.size, from: address, receiveBuffer: 4_096)
-                    #expect(try client.readHead().hasPrefix(number < most ? "HTTP/1.1 200 " : "HTTP/1.1 503 "))
+                    try expect(client.readHead().hasPrefix(number < most ? "HTTP/1.1 200 " : "HTTP/1.1 503 "))
                     stuck.append(client)
                 }
             }
-            #expect(try ask(server, Self.size, from: "192.0.2.3").readResponse().status == 200)
-            for client in stuck[..<5] { #expect(try client.readResponse().status == 200) }
-            #expect(try ask(server, 4 * Self.size, from: "192.0.2.1").readResponse().status == 200)
+            try expect(ask(server, Self.size, from: "192.0.2.3").readResponse().status, equals: 200)
+            for client in stuck[..<5] { try expect(client.readResponse().status, equals: 200) }
+            try expect(ask(server, 4 * Self.size, from: "192.0.2.1").readResponse().status, equals: 200)
         }
     }
 
@@ -120,11 +121,11 @@ struct AnswerBudgetTests {
         for (peer, isCounted, held) in [(local, false, 100), (local, true, 50), (other, false, 50), (other, true, 50)] {
             let budget = AnswerBudget(100, countsLoopback: isCounted)
             let shares = [50, 50].map { budget.reserve($0, for: peer) }
-            #expect(shares[0] != nil && (shares[1] != nil) == (held == 100))
-            #expect(budget.held == held && budget.reserve(1, for: peer) == nil)
+            expect(shares[0] != nil && (shares[1] != nil) == (held == 100))
+            expect(budget.held == held && budget.reserve(1, for: peer) == nil)
             withExtendedLifetime(shares) {}
         }
-        #expect(AnswerBudget(0).reserve(1_000_000, for: other) != nil)
+        expect(AnswerBudget(0).reserve(1_000_000, for: other) != nil)
     }
 
     @Test func `the actual status is reported`() async throws {
@@ -140,18 +141,18 @@ struct AnswerBudgetTests {
                 return noted
             }
             let response = try ask(server, 0).readResponse()
-            #expect(response.status == 503)
-            #expect(noted.all == [503])
+            expect(response.status, equals: 503)
+            expect(noted.all, equals: [503])
         }
     }
 
     @Test func `a budget is taken up to its last byte`() {
         let budget = ByteBudget(100)
-        #expect(budget.reserve(60) && budget.reserve(40) && !budget.reserve(1))
+        expect(budget.reserve(60) && budget.reserve(40) && !budget.reserve(1))
         budget.add(20)
         budget.release(20)
-        #expect(budget.held == 100 && !budget.reserve(1))
+        expect(budget.held == 100 && !budget.reserve(1))
         budget.release(1)
-        #expect(budget.reserve(1))
+        expect(budget.reserve(1))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import TestSupport
@@ -21,12 +22,12 @@ struct AnswerTests {
             let event = await server.log.first { if case .request = $0 { true } else { false } }
             guard case .request(let exchange, _) = event else { return }
             let answer = try client.readResponse()
-            #expect(answer.status == 503 && answer.head.contains("Connection: close"))
+            expect(answer.status == 503 && answer.head.contains("Connection: close"))
             await server.on { server, _ in
-                #expect(server.counters.lateAnswers == 1)
+                expect(server.counters.lateAnswers, equals: 1)
                 server.respond(exchange, .text(200, "too late"))
             }
-            #expect(client.readToEnd() == [])
+            expect(client.readToEnd(), equals: [])
         }
     }
 
@@ -39,13 +40,13 @@ struct AnswerTests {
             guard case .request(let exchange, _) = event else { return }
             await server.on { server, _ in
                 server.stopListening()
-                #expect(server.isAnswering)
+                expect(server.isAnswering)
                 server.respond(exchange, .text(200, "done"))
             }
             let answer = try client.readResponse()
-            #expect(answer.status == 200 && answer.head.contains("Connection: close"))
-            #expect(client.readToEnd() == [])
-            #expect(await server.on { server, _ in !server.isAnswering })
+            expect(answer.status == 200 && answer.head.contains("Connection: close"))
+            expect(client.readToEnd(), equals: [])
+            await expect(server.on { server, _ in !server.isAnswering })
         }
     }
 
@@ -56,7 +57,7 @@ struct AnswerTests {
                 try client.send(request("GET", "/\(number)"))
                 _ = try client.readResponse()
             }
-            #expect(await server.on { server, _ in server.idles.count } == 1)
+            await expect(server.on { server, _ in server.idles.count }, equals: 1)
         }
     }
 
@@ -64,10 +65,10 @@ struct AnswerTests {
         try await withServer({ $0.closeTimeout = 50 }) { server in
             let client = try RawClient(port: server.port)
             try client.send(request("HEAD", "/a"))
-            #expect(try client.readResponse(hasBody: false).status == 200)
+            try expect(client.readResponse(hasBody: false).status, equals: 200)
             try client.send("GET\r\n\r\n")
             let answer = try client.readResponse()
-            #expect(answer.status == 400 && !answer.text.isEmpty)
+            expect(answer.status == 400 && !answer.text.isEmpty)
         }
     }
 
@@ -82,8 +83,8 @@ struct AnswerTests {
             }
             while await connection({ $0.stage }) != .writing { try await Task.sleep(for: .milliseconds(2)) }
             // The loop would be woken for it in each of its turns.
-            #expect(await connection { $0.awaitsInput } == false)
-            #expect(try client.readResponse().status == 400)
+            await expect(connection { $0.awaitsInput }, equals: false)
+            try expect(client.readResponse().status, equals: 400)
         }
     }
 }

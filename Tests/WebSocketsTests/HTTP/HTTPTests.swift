@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import TestSupport
@@ -20,12 +21,12 @@ struct HTTPTests {
             ] {
                 try client.send(request(method, "/a/b", body: body))
                 let response = try client.readResponse()
-                #expect(response.status == 200)
-                #expect(response.text == "\(method) /a/b \(body ?? "")")
-                #expect(response.head.hasPrefix("HTTP/1.1 200 OK\r\n"))
-                #expect(response.head.contains("Connection: keep-alive"))
+                expect(response.status, equals: 200)
+                expect(response.text, equals: "\(method) /a/b \(body ?? "")")
+                expect(response.head.hasPrefix("HTTP/1.1 200 OK\r\n"))
+                expect(response.head.contains("Connection: keep-alive"))
             }
-            #expect(await server.on { server, _ in server.counters.requests } == 10)
+            await expect(server.on { server, _ in server.counters.requests }, equals: 10)
         }
     }
 
@@ -40,13 +41,13 @@ struct HTTPTests {
             _ = try client.readResponse()
             let event = await server.log.first { if case .request = $0 { true } else { false } }
             guard case .request(_, let request) = event else { return }
-            #expect(request.path == "/v1/users/a%2Fb%20c")
-            #expect(request.query == "state=on%26off&x=1")
-            #expect(request.headers["authorization"] == "Bearer \(token)")
-            #expect(request.headers["content-type"] == "application/json")
-            #expect(request.headers["host"] == "localhost")
-            #expect(request.headers["x-unknown"] == "y" && request.headers["x-absent"] == nil)
-            #expect(request.peer.host == "127.0.0.1" && request.peer.isIPv4 && request.peer.port != 0)
+            expect(request.path, equals: "/v1/users/a%2Fb%20c")
+            expect(request.query, equals: "state=on%26off&x=1")
+            expect(request.headers["authorization"], equals: "Bearer \(token)")
+            expect(request.headers["content-type"], equals: "application/json")
+            expect(request.headers["host"], equals: "localhost")
+            expect(request.headers["x-unknown"] == "y" && request.headers["x-absent"] == nil)
+            expect(request.peer.host == "127.0.0.1" && request.peer.isIPv4 && request.peer.port != 0)
         }
     }
 
@@ -54,9 +55,9 @@ struct HTTPTests {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             try client.send((0..<20).map { request("GET", "/\($0)") }.joined())
-            for number in 0..<20 { #expect(try client.readResponse().text == "GET /\(number) ") }
+            for number in 0..<20 { try expect(client.readResponse().text, equals: "GET /\(number) ") }
             try client.send(request("POST", "/after", body: "fine"))
-            #expect(try client.readResponse().text == "POST /after fine")
+            try expect(client.readResponse().text, equals: "POST /after fine")
         }
     }
 
@@ -66,10 +67,10 @@ struct HTTPTests {
             let client = try RawClient(port: server.port)
             let first = afterGet ? request("GET", "/first") : request("POST", "/first", body: "one")
             try client.send(first + request("POST", "/second", body: "two") + "GET /third HTTP")
-            #expect(try client.readResponse().text.contains("/first"))
-            #expect(try client.readResponse().text == "POST /second two")
+            try expect(client.readResponse().text.contains("/first"))
+            try expect(client.readResponse().text, equals: "POST /second two")
             try client.send("/1.1\r\nHost: h\r\n\r\n")
-            #expect(try client.readResponse().text == "GET /third ")
+            try expect(client.readResponse().text, equals: "GET /third ")
         }
     }
 
@@ -79,13 +80,13 @@ struct HTTPTests {
             let client = try RawClient(port: server.port)
             for headers in [["\(name): v", "Authorization: a"], ["Authorization: a", "\(name): v"]] {
                 try client.send(request("PATCH", "/x", headers, body: "body"))
-                #expect(try client.readResponse().text == "PATCH /x body")
+                try expect(client.readResponse().text, equals: "PATCH /x body")
                 guard case .request(_, let request) = server.log.all.last else { return }
-                #expect(request.headers["authorization"] == "a" && request.headers[name.lowercased()] == "v")
+                expect(request.headers["authorization"] == "a" && request.headers[name.lowercased()] == "v")
             }
             let socket = try RawClient.upgraded(port: server.port, headers: ["\(name): v"])
             try socket.send(text: "in")
-            #expect(try socket.readText() == "in")
+            try expect(socket.readText(), equals: "in")
         }
     }
 
@@ -95,9 +96,9 @@ struct HTTPTests {
             let client = try RawClient(port: server.port)
             try client.send(text)
             let response = try client.readResponse()
-            #expect(response.status == 400 && response.head.contains("Connection: close"))
-            #expect(client.readToEnd() == [])
-            #expect(server.log.all.isEmpty)
+            expect(response.status == 400 && response.head.contains("Connection: close"))
+            expect(client.readToEnd(), equals: [])
+            expect(server.log.all.isEmpty)
         }
     }
 
@@ -109,7 +110,7 @@ struct HTTPTests {
             ] {
                 let client = try RawClient(port: server.port)
                 try client.send(text)
-                #expect(try client.readResponse().status == 431)
+                try expect(client.readResponse().status, equals: 431)
             }
         }
     }
@@ -129,13 +130,13 @@ struct HTTPTests {
             }
             let quick = try RawClient(port: server.port)
             try quick.send(request("GET", "/quick"))
-            #expect(try quick.readResponse().text == "now /quick\n")
+            try expect(quick.readResponse().text, equals: "now /quick\n")
             await server.on { server, _ in
                 server.respond(exchange, .text(503, "later"))
                 server.respond(exchange, .text(200, "twice"))
             }
-            #expect(try slow.readResponse().status == 503)
-            #expect(try slow.readResponse().text == "now /second\n")
+            try expect(slow.readResponse().status, equals: 503)
+            try expect(slow.readResponse().text, equals: "now /second\n")
         }
     }
 
@@ -154,7 +155,7 @@ struct HTTPTests {
             }
             let client = try RawClient(port: server.port)
             try client.send(request("GET", "/"))
-            #expect(try client.readResponse().text == "fine\n")
+            try expect(client.readResponse().text, equals: "fine\n")
         }
     }
 
@@ -169,9 +170,9 @@ struct HTTPTests {
             let client = try RawClient(port: server.port)
             for _ in 0..<3 {
                 try client.send(request("GET", "/large"))
-                #expect(try client.readResponse().body.count == 3_000_000)
+                try expect(client.readResponse().body.count, equals: 3_000_000)
                 try client.send(request("GET", "/small"))
-                #expect(try client.readResponse().body.count == 3)
+                try expect(client.readResponse().body.count, equals: 3)
             }
         }
     }
@@ -181,12 +182,12 @@ struct HTTPTests {
             let client = try RawClient(port: server.port)
             try client.send(request("HEAD", "/x"))
             let head = try client.readResponse(hasBody: false)
-            #expect(head.head.contains("Content-Length: 8\r\n"))
+            expect(head.head.contains("Content-Length: 8\r\n"))
             try client.send(request("GET", "/x", ["Connection: close"]))
             let last = try client.readResponse()
-            #expect(last.text == "GET /x ")
-            #expect(last.head.contains("Connection: close"))
-            #expect(client.readToEnd() == [])
+            expect(last.text, equals: "GET /x ")
+            expect(last.head.contains("Connection: close"))
+            expect(client.readToEnd(), equals: [])
         }
     }
 
@@ -194,8 +195,8 @@ struct HTTPTests {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             try client.send("GET /old HTTP/1.0\r\n\r\n")
-            #expect(try client.readResponse().text == "GET /old ")
-            #expect(client.readToEnd() == [])
+            try expect(client.readResponse().text, equals: "GET /old ")
+            expect(client.readToEnd(), equals: [])
         }
     }
 
@@ -203,15 +204,15 @@ struct HTTPTests {
         try await withServer({ $0.maxBodyBytes = 1000 }) { server in
             let client = try RawClient(port: server.port)
             try client.send(request("POST", "/", body: String(repeating: "b", count: 1000)))
-            #expect(try client.readResponse().body.count == 1007)
+            try expect(client.readResponse().body.count, equals: 1007)
             let big = try RawClient(port: server.port)
             try big.send(request("POST", "/", body: String(repeating: "b", count: 300_000)))
-            #expect(try big.readResponse().status == 413)
-            #expect(big.readToEnd() == [])
+            try expect(big.readResponse().status, equals: 413)
+            expect(big.readToEnd(), equals: [])
             // Announced only.
             let announced = try RawClient(port: server.port)
             try announced.send("POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 99999999999\r\n\r\n")
-            #expect(try announced.readResponse().status == 413)
+            try expect(announced.readResponse().status, equals: 413)
         }
     }
 
@@ -228,8 +229,8 @@ struct HTTPTests {
             let client = try RawClient(port: server.port)
             try client.send(text)
             let response = try client.readResponse()
-            #expect(response.status == status)
-            #expect(response.head.contains("Connection: close"))
+            expect(response.status, equals: status)
+            expect(response.head.contains("Connection: close"))
             _ = client.readToEnd()
         }
     }
@@ -239,8 +240,8 @@ struct HTTPTests {
             let client = try RawClient(port: server.port)
             try client.send("POST /x HTTP/1.1\r\nHost: h\r\n\r\n")
             let response = try client.readResponse()
-            #expect(response.text == "POST /x ")
-            #expect(response.head.contains("Connection: close"))
+            expect(response.text, equals: "POST /x ")
+            expect(response.head.contains("Connection: close"))
             _ = client.readToEnd()
         }
     }
@@ -249,9 +250,9 @@ struct HTTPTests {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             try client.send("POST /c HTTP/1.1\r\nHost: h\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
-            #expect(try client.readHead().hasPrefix("HTTP/1.1 100 "))
+            try expect(client.readHead().hasPrefix("HTTP/1.1 100 "))
             try client.send("body")
-            #expect(try client.readResponse().text == "POST /c body")
+            try expect(client.readResponse().text, equals: "POST /c body")
         }
     }
 
@@ -259,7 +260,7 @@ struct HTTPTests {
         try await withServer { server in
             let client = try RawClient(port: server.port)
             for byte in request("POST", "/slow", body: "slowly").utf8 { try client.send([byte]) }
-            #expect(try client.readResponse().text == "POST /slow slowly")
+            try expect(client.readResponse().text, equals: "POST /slow slowly")
         }
     }
 
@@ -283,7 +284,7 @@ struct HTTPTests {
             try? client.send(text)
             _ = client.readToEnd()
             try bystander.send(text: "undisturbed")
-            #expect(try bystander.readText() == "undisturbed")
+            try expect(bystander.readText(), equals: "undisturbed")
         }
     }
 }

@@ -1,4 +1,5 @@
 import CLibWebSockets
+import Expectations
 import Glibc
 import Testing
 
@@ -59,11 +60,11 @@ struct StreamedBodyTests {
             let body = (0..<300_000).map { UInt8(truncatingIfNeeded: $0 / 7) }
             let client = try RawClient(port: server.port)
             try client.send(Array(head(body.count).utf8) + body + Array("GET /next HTTP/1.1\r\nHost: h\r\n\r\n".utf8))
-            #expect(try client.readResponse().text == "300000 0\n")
-            #expect(try client.readResponse().text == "300000 0\n")
-            #expect(await server.on { _, _ in sink.bytes } == body)
-            #expect(sink.longestPiece <= 16 * 1024 && sink.cancels == 0)
-            #expect(await server.on { server, _ in server.inboxHeld } == 0)
+            try expect(client.readResponse().text, equals: "300000 0\n")
+            try expect(client.readResponse().text, equals: "300000 0\n")
+            await expect(server.on { _, _ in sink.bytes }, equals: body)
+            expect(sink.longestPiece <= 16 * 1024 && sink.cancels == 0)
+            await expect(server.on { server, _ in server.inboxHeld }, equals: 0)
         }
     }
 
@@ -90,8 +91,8 @@ struct StreamedBodyTests {
                 var room = pollfd(fd: client.descriptor, events: Int16(POLLOUT), revents: 0)
                 if poll(&room, 1, 200) == 0 { break }
             }
-            #expect(sent < size)
-            #expect(await server.on { _, _ in sink.bytes.count } <= 16 * 1024)
+            expect(sent < size)
+            await expect(server.on { _, _ in sink.bytes.count } <= 16 * 1024)
             guard case .request = server.log.all.last else {
                 await server.on { server, _ in
                     server.resumeBody(HTTPExchangeID(socket: SocketID(index: 0, generation: 0), number: 1))
@@ -101,7 +102,7 @@ struct StreamedBodyTests {
                     try client.send(Array(chunk[..<count]))
                     sent += count
                 }
-                #expect(try client.readResponse().text == "\(size) 0\n")
+                try expect(client.readResponse().text, equals: "\(size) 0\n")
                 return
             }
             Issue.record("a request before its body")
@@ -118,8 +119,8 @@ struct StreamedBodyTests {
                 await sink.log.first { $0 == .piece(10) }
             }
             await sink.log.first { $0 == .cancelled }
-            #expect(await server.on { server, _ in server.connectionCount } == 0)
-            #expect(sink.cancels == 1 && server.log.all.isEmpty)
+            await expect(server.on { server, _ in server.connectionCount }, equals: 0)
+            expect(sink.cancels == 1 && server.log.all.isEmpty)
         }
     }
 
@@ -131,7 +132,7 @@ struct StreamedBodyTests {
         try client.send(head(1_000) + "some of it")
         await sink.log.first { $0 == .piece(10) }
         server.stop()
-        #expect(sink.cancels == 1)
+        expect(sink.cancels, equals: 1)
     }
 
     @Test func `a body that moves on too slowly is given up`() async throws {
@@ -143,9 +144,9 @@ struct StreamedBodyTests {
             await stream(server, into: sink)
             let slow = try RawClient(port: server.port)
             try slow.send(head(1_000) + "x")
-            #expect(slow.readToEnd() == [])
-            #expect(await server.on { server, _ in server.counters.slowTransfers } == 1)
-            #expect(sink.cancels == 1)
+            expect(slow.readToEnd(), equals: [])
+            await expect(server.on { server, _ in server.counters.slowTransfers }, equals: 1)
+            expect(sink.cancels, equals: 1)
         }
     }
 
@@ -161,8 +162,8 @@ struct StreamedBodyTests {
                 try await Task.sleep(for: .milliseconds(20))
             }
             try client.send([UInt8](repeating: 1, count: 4_999))
-            #expect(try client.readResponse().text == "5000 0\n")
-            #expect(await server.on { server, _ in server.counters.handshakeTimeouts } == 0)
+            try expect(client.readResponse().text, equals: "5000 0\n")
+            await expect(server.on { server, _ in server.counters.handshakeTimeouts }, equals: 0)
         }
     }
 
@@ -178,13 +179,13 @@ struct StreamedBodyTests {
             while await server.on({ server, _ in server.loop.now }) < looks {
                 try await Task.sleep(for: .milliseconds(5))
             }
-            #expect(sink.cancels == 0)
+            expect(sink.cancels, equals: 0)
             try client.send("and more")
             try client.send("..")
             await server.on { server, _ in
                 server.resumeBody(HTTPExchangeID(socket: SocketID(index: 0, generation: 0), number: 1))
             }
-            #expect(try client.readResponse().text == "20 0\n")
+            try expect(client.readResponse().text, equals: "20 0\n")
         }
     }
 
@@ -203,7 +204,7 @@ struct StreamedBodyTests {
                     server.connectionCount
                 }
                 withExtendedLifetime(client) {}
-                if let left { return #expect(left == 1) }
+                if let left { return expect(left, equals: 1) }
                 await sink.log.first { $0 == .cancelled }
             }
         }
@@ -223,9 +224,9 @@ struct StreamedBodyTests {
             try client.send(head(3_000_000))
             for _ in 0..<30 { try client.send([UInt8](repeating: 1, count: 100_000)) }
             let response = try client.readResponse()
-            #expect(response.status == 503 && response.head.contains("Connection: close"))
-            #expect(client.readToEnd() == [])
-            #expect(sink.cancels == 1 && sink.log.all.count == 2)
+            expect(response.status == 503 && response.head.contains("Connection: close"))
+            expect(client.readToEnd(), equals: [])
+            expect(sink.cancels == 1 && sink.log.all.count == 2)
         }
     }
 
@@ -238,23 +239,23 @@ struct StreamedBodyTests {
             try client.send(head(4, "Expect: 100-continue\r\n"))
             let exchange = await server.asked(1)
             var nothing = pollfd(fd: client.descriptor, events: Int16(POLLIN), revents: 0)
-            #expect(poll(&nothing, 1, 0) == 0)
+            expect(poll(&nothing, 1, 0), equals: 0)
             await server.on { server, _ in server.admit(exchange, grant: nil, sink: sink) }
-            #expect(try client.readHead() == "HTTP/1.1 100 Continue\r\n\r\n")
+            try expect(client.readHead(), equals: "HTTP/1.1 100 Continue\r\n\r\n")
             try client.send("body")
-            #expect(try client.readResponse().text == "4 0\n")
+            try expect(client.readResponse().text, equals: "4 0\n")
             // A rejected client is informed immediately.
             try client.send(head(4, "Expect: 100-continue\r\n"))
             let second = await server.asked(2)
             await server.on { server, _ in server.refuse(second, .text(413, "no")) }
-            #expect(try client.readResponse().status == 413)
+            try expect(client.readResponse().status, equals: 413)
             // A client of HTTP/1.0 knows no such answer.
             let old = try RawClient(port: server.port)
             try old.send("PUT /f HTTP/1.0\r\nContent-Length: 4\r\nExpect: 100-continue\r\n\r\n")
             let third = await server.asked(3)
             await server.on { server, _ in server.admit(third, grant: nil) }
             try old.send("body")
-            #expect(try old.readResponse().status == 200)
+            try expect(old.readResponse().status, equals: 200)
         }
     }
 
@@ -265,7 +266,7 @@ struct StreamedBodyTests {
                 server.admit(
                     HTTPExchangeID(socket: SocketID(index: 7, generation: 0), number: 1), grant: nil, sink: sink)
             }
-            #expect(sink.cancels == 1)
+            expect(sink.cancels, equals: 1)
         }
     }
 
@@ -277,9 +278,9 @@ struct StreamedBodyTests {
             try client.send(head(2_000) + "x")
             await sink.log.first { $0 == .piece(1) }
             for _ in 0..<1_999 { try client.send("x") }
-            #expect(try client.readResponse().text == "2000 0\n")
+            try expect(client.readResponse().text, equals: "2000 0\n")
             // The first byte, and the rest.
-            #expect(sink.log.all == [.piece(1), .piece(1_999)])
+            expect(sink.log.all, equals: [.piece(1), .piece(1_999)])
         }
     }
 }
