@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceAccounts
 import PresenceKit
@@ -28,19 +29,19 @@ import Testing
         try await states.until("signed in") { $0.account?.preferredLanguage == nil && $0.account != nil }
 
         let account = try await laptop.signIn(email: "ANA.two@example.org ", password: Self.password)
-        #expect(account.email == "ana.two@example.org")
+        expect(account.email, equals: "ana.two@example.org")
         try await laptop.update(preferredLanguage: "pt-PT", setupCompleted: true)
         let followed = try await states.until("the other device's change") {
             $0.account?.preferredLanguage == "pt-PT" && $0.account?.setupCompleted == true
         }
-        #expect(followed == .signedIn(try #require(followed.account), .live))
+        expect(followed, equals: .signedIn(try #require(followed.account), .live))
 
         try await laptop.changePassword(from: Self.password, to: "a better horse battery")
         try await connections.until("the socket is closed") {
             if case .closed = $0 { true } else { false }
         }
         try await states.until("signed out") { $0 == .signedOut(.refused(.tokenExpired)) }
-        #expect(await laptop.currentAccount?.id == account.id)
+        await expect(laptop.currentAccount?.id, equals: account.id)
     }
 
     @Test func `a client follows its account: closed before the sign-in, forgotten after the sign-out, there again`()
@@ -54,12 +55,12 @@ import Testing
         for number in 1...2 {
             let account = try await phone.signUp(email: "follow.\(number)@example.org", password: Self.password).account
             try await connections.until("a connection") { $0.isConnected }
-            #expect(try await client.person(account!.id)?.profile.displayName == "follow.\(number)")
-            #expect(await client.me.user == account?.id)
+            try await expect(client.person(account!.id)?.profile.displayName, equals: "follow.\(number)")
+            await expect(client.me.user, equals: account?.id)
             try await phone.signOut()
-            #expect(await client.me.user == nil)
+            await expect(client.me.user, equals: nil)
             try await phone.signIn(email: "follow.\(number)@example.org", password: Self.password)
-            #expect(try await client.person(account!.id)?.profile.displayName == "follow.\(number)")
+            try await expect(client.person(account!.id)?.profile.displayName, equals: "follow.\(number)")
         }
     }
 
@@ -78,7 +79,7 @@ import Testing
         let states = Sightings(again.states)
         try await states.until("the launch") { $0 == .signedIn(signedUp, .live) }
         let user = try await again.currentUser()
-        #expect(user.displayName == "bob")
+        expect(user.displayName, equals: "bob")
 
         let stranger = device()
         var errors: [PresenceError] = []
@@ -88,7 +89,7 @@ import Testing
             }
             errors.append(try #require(error))
         }
-        #expect(errors[0] == errors[1] && errors[0].reason == .invalidCredentials)
+        expect(errors[0] == errors[1] && errors[0].reason == .invalidCredentials)
     }
 
     @Test func `a device is registered for an account and for a token of the app's own`() async throws {
@@ -99,9 +100,9 @@ import Testing
             let connections = Sightings(client.connectionStates)
             client.connect()
             try await connections.until("a connection") { $0.isConnected }
-            #expect(try await messages.registerDevice(.fcm("token:1")))
-            #expect(try await messages.registerDevice(.apns(Data(repeating: 0xA7, count: 32))))
-            #expect(try await messages.removeDevice())
+            try await expect(messages.registerDevice(.fcm("token:1")))
+            try await expect(messages.registerDevice(.apns(Data(repeating: 0xA7, count: 32))))
+            try await expect(messages.removeDevice())
         }
     }
 
@@ -128,13 +129,13 @@ import Testing
             url: URL(string: "http://127.0.0.1:\(server.port)")!, store: FakeTokenStore())
         let email = "ana.hidden@example.org"
         for _ in 1...2 {
-            #expect(try await account.signUp(email: email, password: Self.password) == .mailSent)
-            #expect(await account.currentAccount == nil)
+            try await expect(account.signUp(email: email, password: Self.password), equals: .mailSent)
+            await expect(account.currentAccount, equals: nil)
         }
         let token = try await Patience.wait(for: "the mail") { try await self.token(of: email) }
         try await account.verifyEmail(token: token)
         let user = try await account.signIn(email: email, password: Self.password)
-        #expect(user.email == email && user.emailVerified)
+        expect(user.email == email && user.emailVerified)
     }
 
     /// The token of the link that confirms an address, as soon as it is in the outbox.
@@ -166,8 +167,8 @@ import Testing
         let store = FakeTokenStore()
         let phone = device(store)
         let guest = try await phone.signInAsGuest(displayName: "Gast")
-        #expect(guest.isGuest && guest.email == nil && guest.username == nil)
-        #expect(try await phone.currentUser().displayName == "Gast")
+        expect(guest.isGuest && guest.email == nil && guest.username == nil)
+        try await expect(phone.currentUser().displayName, equals: "Gast")
         let launched = device(store)
         let states = Sightings(launched.states)
         try await states.until("the launch") { $0.account?.isGuest == true && $0.account?.id == guest.id }
@@ -180,32 +181,32 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await launched.upgrade(email: "taken.guest@example.org", password: Self.password)
         }
-        #expect(error?.code == .conflict && error?.reason == .emailTaken)
-        #expect(await launched.currentAccount?.isGuest == true)
+        expect(error?.code == .conflict && error?.reason == .emailTaken)
+        await expect(launched.currentAccount?.isGuest, equals: true)
 
         let outcome = try await launched.upgrade(email: " Guest.no.more@example.org", password: Self.password)
-        #expect(outcome.account?.email == "guest.no.more@example.org" && outcome.account?.id == guest.id)
-        #expect(await launched.currentAccount == outcome.account && store.session?.account.isGuest == false)
-        #expect(outcome.account?.displayName == "Gast")
+        expect(outcome.account?.email == "guest.no.more@example.org" && outcome.account?.id == guest.id)
+        await expect(launched.currentAccount == outcome.account && store.session?.account.isGuest == false)
+        expect(outcome.account?.displayName, equals: "Gast")
         let again = await #expect(throws: PresenceError.self) {
             try await launched.upgrade(email: "another@example.org", password: Self.password)
         }
-        #expect(again?.reason == .alreadyUpgraded)
-        #expect(
-            try await device().signIn(email: "guest.no.more@example.org", password: Self.password).id == guest.id)
+        expect(again?.reason, equals: .alreadyUpgraded)
+        try await expect(
+            device().signIn(email: "guest.no.more@example.org", password: Self.password).id, equals: guest.id)
     }
 
     @Test func `a guest has no password to change, and is deleted without one`() async throws {
         let account = device()
         let guest = try await account.signInAsGuest()
-        #expect(try await account.currentUser().displayName == "Guest")
+        try await expect(account.currentUser().displayName, equals: "Guest")
         let error = await #expect(throws: PresenceError.self) {
             try await account.changePassword(from: "", to: Self.password)
         }
-        #expect(error?.code == .conflict && error?.reason == .noPassword)
+        expect(error?.code == .conflict && error?.reason == .noPassword)
         try await account.deleteAccount(password: nil)
-        #expect(await account.currentAccount == nil)
-        #expect(try await server.client("guest-watcher").person(guest.id) == nil)
+        await expect(account.currentAccount, equals: nil)
+        try await expect(server.client("guest-watcher").person(guest.id), equals: nil)
     }
 
     @Test func `the code of a mail signs a new user up and an existing one in, once`() async throws {
@@ -216,19 +217,19 @@ import Testing
         let wrong = await #expect(throws: PresenceError.self) {
             try await phone.signIn(email: email, code: first == "000000" ? "000001" : "000000")
         }
-        #expect(wrong?.reason == .invalidCredentials)
+        expect(wrong?.reason, equals: .invalidCredentials)
         let account = try await phone.signIn(email: email, code: first, displayName: "Mel")
-        #expect(account.email == email && account.emailVerified && !account.isGuest)
-        #expect(try await phone.currentUser().displayName == "Mel")
+        expect(account.email == email && account.emailVerified && !account.isGuest)
+        try await expect(phone.currentUser().displayName, equals: "Mel")
         let used = await #expect(throws: PresenceError.self) { try await laptop.signIn(email: email, code: first) }
-        #expect(used?.reason == .invalidCredentials)
+        expect(used?.reason, equals: .invalidCredentials)
 
         try await laptop.requestCode(email: email)
         let second = try await Patience.wait(for: "the second mail") {
             try await self.code(of: email, after: first)
         }
         let known = try await laptop.signIn(email: email, code: "\(second.prefix(3)) \(second.suffix(3))")
-        #expect(known.id == account.id)
+        expect(known.id, equals: account.id)
     }
 
     /// The newest code in the outbox that differs from an earlier one, as soon as it is there.

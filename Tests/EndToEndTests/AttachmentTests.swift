@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -37,13 +38,13 @@ import Testing
             for file in [AttachmentFile(file: url), AttachmentFile(data, contentType: "video/mp4")] {
                 attachments.append(try #require(try await AttachmentTests.upload(file, to: id, by: ana)))
             }
-            #expect(attachments.map(\.type) == [.file, .video] && attachments.map(\.sizeBytes) == [900_000, 900_000])
+            expect(attachments.map(\.type) == [.file, .video] && attachments.map(\.sizeBytes) == [900_000, 900_000])
             try await ana.send("", in: id, attachments: attachments)
             let seen = Sightings(bob.messages(in: id))
             try await seen.until("the message with its files") { [attachments] in $0.last?.attachments == attachments }
             for attachment in attachments {
                 let file = try #require(URL(string: attachment.url))
-                #expect(try await server.http("HEAD", file.path).status == 200)
+                try await expect(server.http("HEAD", file.path).status, equals: 200)
             }
         }
 
@@ -58,19 +59,20 @@ import Testing
             try Data(count: 8_000_000).write(to: url)
             // The server answers before it has read the file, which is still being sent.
             for _ in 1...5 {
-                #expect(await AttachmentTests.failure(AttachmentFile(file: url), to: id, by: ana)?.code == .tooLarge)
-                #expect(
-                    await AttachmentTests.failure(AttachmentFile(Data(count: 8_000_000)), to: id, by: ana)?.code
-                        == .tooLarge)
-                #expect(
-                    await AttachmentTests.failure(AttachmentFile(Data(count: 900_000)), to: id, by: eve)?.code
-                        == .forbidden)
+                await expect(
+                    AttachmentTests.failure(AttachmentFile(file: url), to: id, by: ana)?.code, equals: .tooLarge)
+                await expect(
+                    AttachmentTests.failure(AttachmentFile(Data(count: 8_000_000)), to: id, by: ana)?.code,
+                    equals: .tooLarge)
+                await expect(
+                    AttachmentTests.failure(AttachmentFile(Data(count: 900_000)), to: id, by: eve)?.code,
+                    equals: .forbidden)
             }
             let picture = await AttachmentTests.failure(
                 AttachmentFile(Data("no picture".utf8), name: "a.jpg"), to: id, by: ana)
-            #expect(picture?.code == .validationFailed && picture?.field == "file")
+            expect(picture?.code == .validationFailed && picture?.field == "file")
             let name = await AttachmentTests.failure(AttachmentFile(Data("a".utf8), name: "a/b"), to: id, by: ana)
-            #expect(name?.code == .validationFailed && name?.field == "name")
+            expect(name?.code == .validationFailed && name?.field == "name")
         }
 
         @Test func `several at once are sent one after the other`() async throws {
@@ -84,7 +86,7 @@ import Testing
                 }
                 return try await group.reduce(into: Set<String>()) { if let id = $1?.id { $0.insert(id) } }
             }
-            #expect(uploaded.count == 8)
+            expect(uploaded.count, equals: 8)
         }
     }
 
@@ -101,7 +103,7 @@ import Testing
                     error = refusal
                 }
             }
-            #expect(error?.code == .rateLimited && (error?.retryAfter ?? .zero) > .zero)
+            expect(error?.code == .rateLimited && (error?.retryAfter ?? .zero) > .zero)
         }
     }
 
@@ -109,7 +111,8 @@ import Testing
         @Test func `a server without attachments reports that`() async throws {
             let ana = PresenceMessenger(SharedServer.current!.client("off-ana"))
             let id = try await ana.directConversation(with: "off-bob").id
-            #expect(await AttachmentTests.failure(AttachmentFile(Data("a".utf8)), to: id, by: ana)?.code == .notOffered)
+            await expect(
+                AttachmentTests.failure(AttachmentFile(Data("a".utf8)), to: id, by: ana)?.code, equals: .notOffered)
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -36,16 +37,16 @@ import Testing
         let reason = String(repeating: "😀", count: Message.Rule.maximumReasonCharacters)
         let sent = try await ana.send(text, in: id, attachments: attachments, priorityReason: reason)
         let whole = try await seen.until("the message") { $0.last?.id == sent.id }
-        #expect(whole.last?.text == text && whole.last?.attachments == attachments)
-        #expect(whole.last?.priorityReason == reason)
+        expect(whole.last?.text == text && whole.last?.attachments == attachments)
+        expect(whole.last?.priorityReason, equals: reason)
         for number in 1...10 {
             let next = "\(number % 10)" + text.dropFirst()
             let edited = try await ana.edit(sent, text: next)
-            #expect(edited.text == next && edited.editCount == number)
+            expect(edited.text == next && edited.editCount == number)
         }
         try await seen.until("the edits") { $0.last?.editCount == 10 }
         let page = try await bob.getMessages(in: id)
-        #expect(page.last?.editCount == 10 && page.last?.attachments == attachments)
+        expect(page.last?.editCount == 10 && page.last?.attachments == attachments)
         let list = Sightings(bob.conversationList)
         try await list.until("the list") { $0.first?.lastMessage?.editCount == 10 }
     }
@@ -69,7 +70,7 @@ import Testing
             let late = messages[5 + number % 5]
             for sightings in seen + [Sightings(late.messages(in: id))] {
                 let newest = try await sightings.until("the edit") { $0.last?.text == edited.text }
-                #expect(newest.last?.attachments == attachments && newest.count == number)
+                expect(newest.last?.attachments == attachments && newest.count == number)
             }
         }
     }
@@ -82,7 +83,7 @@ import Testing
         let inbox = Sightings(PresenceNotifications(bob).inbox)
         let backend = try await server.token("shop", role: "backend")
         let body = #"{"users":["deep-bob"],"id":"1","kind":"order","title":"x","data":\#(nested(16))}"#
-        #expect(try await server.http("POST", "/v1/notifications", token: backend, body: body).status == 202)
+        try await expect(server.http("POST", "/v1/notifications", token: backend, body: body).status, equals: 202)
         try await inbox.until("the notification") { $0.notifications.first?.data != nil }
 
         let ana = PresenceMessenger(server.client("deep-ana"))

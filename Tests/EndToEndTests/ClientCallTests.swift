@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -11,21 +12,21 @@ struct ClientCallTests {
         let watcher = server.client("come-watcher")
         let presence = Sightings(watcher.presence(of: "come"))
         let unknown = try await presence.next("an answer") { $0.freshness.isLive }
-        #expect(!unknown.isKnown && !unknown.isOnline && unknown.since == nil && unknown.lastSeen == nil)
+        expect(!unknown.isKnown && !unknown.isOnline && unknown.since == nil && unknown.lastSeen == nil)
 
         let person = server.client("come", device: Device(kind: .tablet))
         person.connect()
         let here = try await presence.next("online", \.isOnline)
-        #expect(here.status == .online && here.devices == [.tablet] && here.isKnown && here.lastSeen == nil)
+        expect(here.status == .online && here.devices == [.tablet] && here.isKnown && here.lastSeen == nil)
         let latency = try #require(here.changeLatency)
-        #expect(latency >= .zero && latency < Patience.limit)
-        #expect(await person.me.user == "come")
+        expect(latency >= .zero && latency < Patience.limit)
+        await expect(person.me.user, equals: "come")
         let distance = abs((try #require(here.since)).timeIntervalSince(await watcher.serverNow))
-        #expect(distance < 60)
+        expect(distance < 60)
 
         await person.disconnect()
         let gone = try await presence.next("offline") { !$0.isOnline }
-        #expect(gone.version > here.version && gone.lastSeen != nil && gone.devices.isEmpty)
+        expect(gone.version > here.version && gone.lastSeen != nil && gone.devices.isEmpty)
         person.connect()
         try await presence.next("online again", \.isOnline)
     }
@@ -36,8 +37,8 @@ struct ClientCallTests {
         let profile = Sightings(watcher.profile(of: "pair"))
         let roster = Sightings(watcher.roster(of: ["pair", "pair-2", "pair"]))
         let unknown = try await roster.until("a whole roster") { $0.isComplete && $0.freshness.isLive }
-        #expect(unknown.users == ["pair", "pair-2"] && unknown.online.isEmpty)
-        #expect(try await !profile.until("an answer") { $0.freshness.isLive }.exists)
+        expect(unknown.users == ["pair", "pair-2"] && unknown.online.isEmpty)
+        try await expect(!profile.until("an answer") { $0.freshness.isLive }.exists)
 
         let client = server.client("pair")
         let update = try await client.updateProfile(
@@ -48,21 +49,21 @@ struct ClientCallTests {
             return
         }
         let seen = try await profile.until("a profile", \.exists)
-        #expect(saved.displayName == "Pair O’Connor" && saved.version == seen.version)
-        #expect(seen.displayName == saved.displayName && seen.photoURL?.absoluteString == "https://example.org/p.png")
-        #expect(seen.timezone == "Europe/Paris" && seen.locale == "pt-BR")
-        #expect(seen.createdAt != nil && seen.updatedAt == seen.createdAt)
+        expect(saved.displayName == "Pair O’Connor" && saved.version == seen.version)
+        expect(seen.displayName == saved.displayName && seen.photoURL?.absoluteString == "https://example.org/p.png")
+        expect(seen.timezone == "Europe/Paris" && seen.locale == "pt-BR")
+        expect(seen.createdAt != nil && seen.updatedAt == seen.createdAt)
         let both = try await person.until("both") { $0.isOnline && $0.profile.exists }
-        #expect(both.isFound && both.displayName == "Pair O’Connor" && both.profile.version == seen.version)
+        expect(both.isFound && both.displayName == "Pair O’Connor" && both.profile.version == seen.version)
         let change = try await roster.until("one of two online") { $0.online.map(\.user) == ["pair"] }
-        #expect(change.changed.contains("pair") && change["pair"]?.presence.version == both.presence.version)
+        expect(change.changed.contains("pair") && change["pair"]?.presence.version == both.presence.version)
 
         try await client.updateProfile(ProfileChanges(photoURL: .remove))
         let without = try await profile.until("no photo") { $0.exists && $0.photoURL == nil }
-        #expect(without.version > seen.version && without.timezone == "Europe/Paris")
+        expect(without.version > seen.version && without.timezone == "Europe/Paris")
         let ended = Sightings(watcher.presence(of: "no id"))
         try await ended.untilOver()
-        #expect(await ended.all.map { $0.freshness.isLive } == [false])
+        await expect(ended.all.map { $0.freshness.isLive }, equals: [false])
     }
 
     @Test func `get returns only users with known data`() async throws {
@@ -71,10 +72,10 @@ struct ClientCallTests {
         try await person.updateProfile(displayName: "One")
         try await server.client("get-2").updateProfile(displayName: "Two")
         let one = try #require(try await watcher.person("get-1"))
-        #expect(one.displayName == "One" && one.isOnline && one.freshness.isLive)
-        #expect(try await watcher.person("get-nobody") == nil)
+        expect(one.displayName == "One" && one.isOnline && one.freshness.isLive)
+        try await expect(watcher.person("get-nobody"), equals: nil)
         let people = try await watcher.people(["get-2", "get-nobody", "get-1", "get-2"])
-        #expect(people.map(\.displayName) == ["Two", "One"])
+        expect(people.map(\.displayName), equals: ["Two", "One"])
         await #expect(throws: PresenceError.self) { try await watcher.person("not an id") }
 
         // Away, the cache answers.
@@ -83,7 +84,7 @@ struct ClientCallTests {
         await presence.stop()
         await watcher.disconnect()
         let remembered = try #require(try await watcher.person("get-1"))
-        #expect(remembered.displayName == "One" && remembered.freshness.staleSince != nil)
+        expect(remembered.displayName == "One" && remembered.freshness.staleSince != nil)
     }
 
     @Test func `others see status, text and activity`() async throws {
@@ -95,11 +96,11 @@ struct ClientCallTests {
 
         try await person.setStatus(.busy, text: "on the phone", clearAfter: .seconds(3_600))
         let busy = try await presence.until("busy") { $0.status == .busy }
-        #expect(busy.text == "on the phone")
+        expect(busy.text, equals: "on the phone")
         let chosen = try await own.until("the own status, on another device") { $0.status == .busy }
-        #expect(chosen.text == "on the phone" && chosen.clearsAt != nil)
+        expect(chosen.text == "on the phone" && chosen.clearsAt != nil)
         try await person.setStatus(.busy)
-        #expect(try await own.until("a choice for good") { $0.clearsAt == nil }.text == "on the phone")
+        try await expect(own.until("a choice for good") { $0.clearsAt == nil }.text, equals: "on the phone")
 
         try await person.setStatus(.auto, text: "")
         try await presence.until("online, without a text") { $0.status == .online && $0.text == nil }
@@ -120,7 +121,7 @@ struct ClientCallTests {
         let error = await #expect(throws: PresenceError.self) {
             try await person.setStatus(.busy, text: .set(String(repeating: "x", count: 141)))
         }
-        #expect(error?.code == .validationFailed && error?.field == "text")
+        expect(error?.code == .validationFailed && error?.field == "text")
     }
 
     @Test func `a profile is changed whole or not at all, and kept while away if asked`() async throws {
@@ -130,35 +131,35 @@ struct ClientCallTests {
         let error = await #expect(throws: PresenceError.self) {
             try await person.updateProfile(displayName: "Half", photoURL: .set(URL(string: "ftp://no.address")!))
         }
-        #expect(error?.code == .validationFailed && error?.field == "photoURL")
+        expect(error?.code == .validationFailed && error?.field == "photoURL")
 
         await person.disconnect()
         let away = await #expect(throws: PresenceError.self) {
             try await person.updateProfile(displayName: "Lost", offline: .fail)
         }
-        #expect(away?.code == .notConnected)
+        expect(away?.code, equals: .notConnected)
         let kept = Sightings(person.pendingProfileUpdates)
-        #expect(try await person.updateProfile(displayName: "Kept", offline: .queue) == .queued)
+        try await expect(person.updateProfile(displayName: "Kept", offline: .queue), equals: .queued)
         // Only the server knows all time zones.
-        #expect(try await person.updateProfile(timezone: .set("Mars/Olympus"), offline: .queue) == .queued)
-        #expect(try await person.updateProfile(locale: .set("pt-BR"), offline: .queue) == .queued)
+        try await expect(person.updateProfile(timezone: .set("Mars/Olympus"), offline: .queue), equals: .queued)
+        try await expect(person.updateProfile(locale: .set("pt-BR"), offline: .queue), equals: .queued)
         try await kept.until("three that wait") { $0.waiting?.locale == .set("pt-BR") }
         person.connect()
         let seen = try await profile.until("what was kept") { $0.locale == "pt-BR" }
-        #expect(seen.displayName == "Kept" && seen.timezone == nil)
+        expect(seen.displayName == "Kept" && seen.timezone == nil)
         let done = try await kept.until("nothing that waits") { $0.waiting == nil }
-        #expect(done.refusal?.field == "timezone")
-        #expect(await profile.all.allSatisfy { [nil, "Before", "Kept"].contains($0.displayName) })
+        expect(done.refusal?.field, equals: "timezone")
+        await expect(profile.all.allSatisfy { [nil, "Before", "Kept"].contains($0.displayName) })
     }
 
     @Test func `the cache is empty after clearing it`() async throws {
         let watcher = server.client("clear-watcher")
         try await server.client("clear").updateProfile(displayName: "Clear")
-        #expect(try await watcher.person("clear")?.displayName == "Clear")
+        try await expect(watcher.person("clear")?.displayName, equals: "Clear")
         await watcher.disconnect()
-        #expect(try await watcher.person("clear")?.displayName == "Clear")
+        try await expect(watcher.person("clear")?.displayName, equals: "Clear")
         await watcher.clearCache()
         let error = await #expect(throws: PresenceError.self) { try await watcher.person("clear") }
-        #expect(error?.code == .notConnected)
+        expect(error?.code, equals: .notConnected)
     }
 }

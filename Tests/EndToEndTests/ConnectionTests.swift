@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -32,14 +33,14 @@ struct ConnectionTests {
         try await sleep.until("online again") { $0.status == .online }
         try await seenBySleeper.until("the newest of both") { $0.displayName == "3" && $0.presence.text == "3" }
         let names = await seenBySleeper.all.compactMap(\.displayName)
-        #expect(!names.contains("1") && !names.contains("2"))
+        expect(!names.contains("1") && !names.contains("2"))
     }
 
     @Test func `a changed network gives a new connection without visible effect`() async throws {
         let presence = Sightings(server.client("move-watcher").presence(of: "move"))
         let mover = server.client("move", device: Device(id: "phone", kind: .phone))
         let connection = Sightings(mover.connectionStates)
-        #expect(try await connection.next("a state") == .idle)
+        try await expect(connection.next("a state"), equals: .idle)
         let friend = Sightings(mover.presence(of: "move-watcher"))
         try await connection.until("live") { $0 == .live }
         try await friend.until("a live friend") { $0.isOnline && $0.freshness.isLive }
@@ -51,8 +52,8 @@ struct ConnectionTests {
         try await friend.until("a live friend") { $0.isOnline && $0.freshness.isLive }
         try await mover.setStatus(.busy)
         try await presence.until("what came after") { $0.status == .busy }
-        #expect(await presence.all.allSatisfy { $0.version == 0 || $0.isOnline })
-        #expect(await presence.all.count { $0.version == before.version } == 1)
+        await expect(presence.all.allSatisfy { $0.version == 0 || $0.isOnline })
+        await expect(presence.all.count { $0.version == before.version }, equals: 1)
     }
 
     @Test func `a user who signs out is offline, and their sequences end`() async throws {
@@ -66,7 +67,7 @@ struct ConnectionTests {
         try await presence.until("offline") { !$0.isOnline }
         try await friend.untilOver()
         try await connection.until("closed by the app") { $0 == .closed(nil) }
-        #expect(await person.me.user == nil)
+        await expect(person.me.user, equals: nil)
     }
 
     @Test func `another user continues with the same sequences`() async throws {
@@ -80,7 +81,7 @@ struct ConnectionTests {
         try await roster.until("the second one") { $0.online.map(\.user) == ["switch-2"] }
         try await friend.next("a stale friend") { !$0.freshness.isLive }
         try await friend.until("a live friend") { $0.isOnline && $0.freshness.isLive }
-        #expect(await client.me.user == "switch-2")
+        await expect(client.me.user, equals: "switch-2")
     }
 
     @Test func `a token is renewed before it expires, on the same connection`() async throws {
@@ -107,17 +108,18 @@ struct ConnectionTests {
         try await controlled.until("live") { $0 == .live }
         let end = try await controlled.next("put out") { !$0.isConnected }
         switch end {
-        case .reconnecting(_, let error), .closed(.some(let error)): #expect(error.code == .unauthorized, "\(error)")
+        case .reconnecting(_, let error), .closed(.some(let error)):
+            expect(error.code, equals: .unauthorized, "\(error)")
         // States that pass quickly are skipped.
         case .connecting: break
         default: Issue.record("\(end)")
         }
         try await controlled.until("closed: no other token") { if case .closed = $0 { true } else { false } }
         // More than once if the machine was so slow that the client repeated the request.
-        #expect(fetches.withLock(\.self) >= 2)
-        #expect(await connection.all.last == .live)
-        #expect(await connection.all.count { $0 == .live } == 1)
-        #expect(try await client.person("nobody") == nil)
+        expect(fetches.withLock(\.self) >= 2)
+        await expect(connection.all.last, equals: .live)
+        await expect(connection.all.count { $0 == .live }, equals: 1)
+        try await expect(client.person("nobody"), equals: nil)
     }
 
     @Test func `the younger connection of a device stays, without visible effect`() async throws {
@@ -130,11 +132,11 @@ struct ConnectionTests {
         younger.connect()
         let end = try await connection.until("closed") { if case .closed = $0 { true } else { false } }
         guard case .closed(let error) = end else { return }
-        #expect(error?.code == .replaced)
+        expect(error?.code, equals: .replaced)
         try await younger.setStatus(.auto, text: "still here")
         let after = try await presence.until("what came after") { $0.text == "still here" }
-        #expect(after.since == before.since)
-        #expect(await presence.all.allSatisfy { $0.version == 0 || $0.isOnline })
+        expect(after.since, equals: before.since)
+        await expect(presence.all.allSatisfy { $0.version == 0 || $0.isOnline })
     }
 
     @Test func `an administrator's word ends the connection for good`() async throws {
@@ -144,13 +146,13 @@ struct ConnectionTests {
         client.connect()
         try await presence.until("online", \.isOnline)
         let user = try await server.token("ban")
-        #expect(try await server.http("POST", "/v1/users/ban/disconnect", token: user).status == 403)
+        try await expect(server.http("POST", "/v1/users/ban/disconnect", token: user).status, equals: 403)
         let backend = try await server.token("office", role: "backend")
         let answer = try await server.http("POST", "/v1/users/ban/disconnect", token: backend)
-        #expect((200..<300).contains(answer.status), "\(answer)")
+        expect((200..<300).contains(answer.status), "\(answer)")
         let end = try await connection.until("closed") { if case .closed = $0 { true } else { false } }
         guard case .closed(let error) = end else { return }
-        #expect(error?.code == .disconnectedByAdministrator)
+        expect(error?.code, equals: .disconnectedByAdministrator)
         try await presence.until("offline") { !$0.isOnline }
     }
 
@@ -160,8 +162,8 @@ struct ConnectionTests {
         client.connect()
         let end = try await connection.until("closed") { if case .closed = $0 { true } else { false } }
         guard case .closed(let error) = end else { return }
-        #expect(error?.code == .unauthorized)
+        expect(error?.code, equals: .unauthorized)
         let refused = await #expect(throws: PresenceError.self) { try await client.person("anybody") }
-        #expect(refused?.code == .unauthorized)
+        expect(refused?.code, equals: .unauthorized)
     }
 }

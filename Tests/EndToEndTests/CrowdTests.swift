@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -49,8 +50,8 @@ struct CrowdTests {
             scenes.insert(
                 Scene(try await rosters[index].until("the end") { $0.freshness.isLive && isEnd($0) }))
         }
-        #expect(scenes.count == 1)
-        #expect(try await server.stop() == 0)
+        expect(scenes.count, equals: 1)
+        try await expect(server.stop(), equals: 0)
     }
 
     private func tokens(of users: [String], from server: Presenced) async throws -> [String: String] {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import TestSupport
@@ -14,12 +15,12 @@ struct LeftBehindTests {
         try await connection.until("live") { $0 == .live }
         let redis = try #require(server.redisChild)
         // In a group of its own: a Ctrl-C in the terminal reaches the server alone.
-        #expect(getpgid(redis) != getpgid(try #require(server.process).id))
-        #expect(server.directory.processes.count == 2)
-        #expect(try await server.stop(signal) == 0)
-        #expect(server.directory.processes.isEmpty)
+        expect(getpgid(redis) != getpgid(try #require(server.process).id))
+        expect(server.directory.processes.count, equals: 2)
+        try await expect(server.stop(signal), equals: 0)
+        expect(server.directory.processes.isEmpty)
         let end = try await connection.until("told to come back") { !$0.isConnected }
-        if case .reconnecting(_, let error) = end { #expect(error.code == .serverUnavailable, "\(error)") }
+        if case .reconnecting(_, let error) = end { expect(error.code, equals: .serverUnavailable, "\(error)") }
     }
 
     @Test func `the Redis of a killed server ends too, and another start finds everything`() async throws {
@@ -28,9 +29,9 @@ struct LeftBehindTests {
         let redis = try #require(server.redisChild)
         server.kill()
         try await server.start()
-        #expect(server.redisChild != redis)
-        #expect(server.directory.processes.count == 2)
-        #expect(try await server.client("bob").person("ana")?.displayName == "Ana")
+        expect(server.redisChild != redis)
+        expect(server.directory.processes.count, equals: 2)
+        try await expect(server.client("bob").person("ana")?.displayName, equals: "Ana")
         server.kill()
         try await server.untilNothingIsLeft()
     }
@@ -49,14 +50,14 @@ struct LeftBehindTests {
         try await Patience.until("the survivor's socket") {
             FileManager.default.fileExists(atPath: place.file("redis.sock"))
         }
-        #expect(server.redisChild == survivor.id)
+        expect(server.redisChild, equals: survivor.id)
         try await server.start()
-        #expect(try await Patience.end(of: survivor) == 0)
+        try await expect(Patience.end(of: survivor), equals: 0)
         let present = try #require(server.redisChild)
-        #expect(present != survivor.id && server.directory.processes.count == 2)
-        #expect(try await server.client("bob").person("ana")?.displayName == "Ana")
-        #expect(try await server.stop() == 0)
-        #expect(server.directory.processes.isEmpty)
+        expect(present != survivor.id && server.directory.processes.count == 2)
+        try await expect(server.client("bob").person("ana")?.displayName, equals: "Ana")
+        try await expect(server.stop(), equals: 0)
+        expect(server.directory.processes.isEmpty)
     }
 
     @Test func `a second signal ends a server at once, and its Redis still ends`() async throws {
@@ -65,7 +66,7 @@ struct LeftBehindTests {
         process.signal(SIGTERM)
         process.signal(SIGINT)
         let status = try await Patience.end(of: process)
-        #expect([0, 128 + SIGTERM, 128 + SIGINT].contains(status))
+        expect([0, 128 + SIGTERM, 128 + SIGINT].contains(status))
         try await server.untilNothingIsLeft()
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -31,17 +32,17 @@ import Testing
                 })
             if round % 2 == 1 { try await server.start() }
         }
-        #expect(try await writer.drain() == 0)
+        try await expect(writer.drain(), equals: 0)
         let all = try await Self.all(reader, in: places)
         for messages in all {
             let numbers = messages.compactMap { Int($0.text) }
-            #expect(numbers == numbers.sorted(), "a later message came before an earlier one")
-            #expect(Set(numbers).count == messages.count, "a message is there twice")
-            #expect(messages.map(\.sequence) == (1...Int64(messages.count)).map { $0 }, "numbers have gaps")
+            expect(numbers, equals: numbers.sorted(), "a later message came before an earlier one")
+            expect(Set(numbers).count, equals: messages.count, "a message is there twice")
+            expect(messages.map(\.sequence), equals: (1...Int64(messages.count)).map { $0 }, "numbers have gaps")
         }
         let lost = promised.subtracting(all.joined().compactMap { Int($0.text) })
-        #expect(lost.isEmpty && promised.count >= 80, "promised ones are lost")
-        #expect(try await server.stop() == 0)
+        expect(lost.isEmpty && promised.count >= 80, "promised ones are lost")
+        try await expect(server.stop(), equals: 0)
     }
 
     @Test func `kill -9 of client and server loses no change that was promised, makes none twice and keeps the order`()
@@ -63,23 +64,23 @@ import Testing
                 })
             if round % 2 == 1 { try await server.start() }
         }
-        #expect(try await writer.drain() == 0)
+        try await expect(writer.drain(), equals: 0)
         for message in try await Self.all(reader, in: places).joined() {
             let edits = message.editHistory?.map(\.text) ?? []
             guard !message.isDeleted else {
-                #expect(message.editCount == 3, "an edit is lost, or there twice")
+                expect(message.editCount, equals: 3, "an edit is lost, or there twice")
                 continue
             }
             let number = message.text.split(separator: ".")[0]
             let all = (0...message.editCount).map { $0 == 0 ? "\(number)" : "\(number).\($0)" }
-            #expect(edits + [message.text] == all, "edits are out of order, or there twice")
+            expect(edits + [message.text], equals: all, "edits are out of order, or there twice")
             for edit in 1...3 where edit > message.editCount {
-                #expect(!promised.contains("\(number).\(edit)"), "an edit is lost")
+                expect(!promised.contains("\(number).\(edit)"), "an edit is lost")
             }
-            #expect(!promised.contains("\(number).d"), "a deletion is lost")
+            expect(!promised.contains("\(number).d"), "a deletion is lost")
         }
-        #expect(promised.count >= 60)
-        #expect(try await server.stop() == 0)
+        expect(promised.count >= 60)
+        try await expect(server.stop(), equals: 0)
     }
 
     @Test func `a client away beyond the kept messages gets the newest page, and pages back to the first kept`()
@@ -98,12 +99,12 @@ import Testing
         try await waiting.until("all is sent") { $0 == 0 }
         away.networkChanged(isAvailable: true)
         let reset = try await shown.until("the newest page alone") { $0.last?.text == "220" }
-        #expect(reset.map(\.text) == (171...220).map { "\($0)" })
-        #expect(try await bob.loadEarlier(in: id, limit: 40))
-        #expect(try await bob.loadEarlier(in: id, limit: 40) == false)
+        expect(reset.map(\.text), equals: (171...220).map { "\($0)" })
+        try await expect(bob.loadEarlier(in: id, limit: 40))
+        try await expect(bob.loadEarlier(in: id, limit: 40), equals: false)
         let all = try await shown.until("all that is kept") { $0.count == 100 }
-        #expect(all.map(\.text) == (121...220).map { "\($0)" })
-        #expect(try await server.stop() == 0)
+        expect(all.map(\.text), equals: (121...220).map { "\($0)" })
+        try await expect(server.stop(), equals: 0)
     }
 
     @Test func `a server that is killed and started again is followed on, with edits and marks of that time`()
@@ -125,12 +126,12 @@ import Testing
         let both = try await own.until("what was written meanwhile, read") {
             $0.count == 7 && $0.allSatisfy { $0.sequence != nil } && $0[4].status == .read
         }
-        #expect(Set(both.suffix(2).map(\.text)) == ["6", "7"])
+        expect(Set(both.suffix(2).map(\.text)), equals: ["6", "7"])
         try await ana.edit(sent[0], text: "one")
         try await ana.delete(sent[1])
         let last = try await other.until("both changes") { $0.first?.text == "one" && $0[1].isDeleted }
-        #expect(last.map(\.sequence) == (1...7).map { $0 } && Set(last.map(\.id)).count == 7)
-        #expect(try await server.stop() == 0)
+        expect(last.map(\.sequence) == (1...7).map { $0 } && Set(last.map(\.id)).count == 7)
+        try await expect(server.stop(), equals: 0)
     }
 
     // MARK: Support
@@ -195,7 +196,7 @@ import Testing
                 if promises.count == count / 2 { halfway() }
                 if promises.count == count { process.signal(SIGKILL) }
             }
-            #expect(try await Patience.end(of: process) == 128 + SIGKILL)
+            try await expect(Patience.end(of: process), equals: 128 + SIGKILL)
             return promises
         }
 

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceKit
 import PresenceMessages
 import Testing
@@ -19,7 +20,7 @@ import Testing
 
         let seen = Sightings(bob.messages(in: id))
         let page = try await seen.until("the newest page") { $0.count == 50 }
-        #expect(page.map(\.text) == (11...60).map { "\($0)" })
+        expect(page.map(\.text), equals: (11...60).map { "\($0)" })
         try await bob.loadEarlier(in: id)
         try await seen.until("all pages") { $0.map(\.text) == (1...60).map { "\($0)" } }
         let own = Sightings(ana.messages(in: id))
@@ -28,8 +29,8 @@ import Testing
         let read = try await own.until("read") { $0.last?.status == .read && $0.last?.readBy == ["talk-bob"] }
 
         let edited = try await ana.edit(read[read.count - 1], text: "edited")
-        #expect(edited.editCount == 1 && edited.editHistory?.map(\.text) == ["60"])
-        #expect(try await ana.delete(read[read.count - 2]).isDeleted)
+        expect(edited.editCount == 1 && edited.editHistory?.map(\.text) == ["60"])
+        try await expect(ana.delete(read[read.count - 2]).isDeleted)
         try await seen.until("both") { $0.last?.text == "edited" && $0.dropLast().last?.isDeleted == true }
 
         other.networkChanged(isAvailable: false)
@@ -38,7 +39,7 @@ import Testing
         try await waiting.until("sent") { $0 == 0 }
         other.networkChanged(isAvailable: true)
         let all = try await seen.until("what was missed, and what waited") { $0.count == 62 && $0.last?.sequence == 62 }
-        #expect(all.suffix(2).map(\.text) == ["while away", "offline"])
+        expect(all.suffix(2).map(\.text), equals: ["while away", "offline"])
     }
 
     @Test func `a group is renamed, muted, archived and left`() async throws {
@@ -71,7 +72,7 @@ import Testing
             try await shown.until("an answer") { [number] in $0.count == number && $0.last?.status != .sending }
         }
         let refused = try #require(await shown.all.last?.last)
-        #expect(refused.failure?.code == .forbidden)
+        expect(refused.failure?.code, equals: .forbidden)
         try await other.unblock(["block-ana"])
         while try await ana.getMessages(in: id).last?.id != refused.id {
             // It may still be on its way.
@@ -79,7 +80,7 @@ import Testing
             try await shown.until("an answer") { $0.last?.status != .sending && $0.last?.id == refused.id }
         }
         let all = try await ana.getMessages(in: id)
-        #expect(all.map(\.text) == (1...number).map { "\($0)" } && all.last?.sequence == Int64(number))
+        expect(all.map(\.text) == (1...number).map { "\($0)" } && all.last?.sequence == Int64(number))
     }
 
     @Test func `a user with receipts off reads unseen, and their marks are visible once they are on`() async throws {
@@ -87,7 +88,7 @@ import Testing
         let (ana, bob) = (PresenceMessenger(client), PresenceMessenger(other))
         let id = try await ana.directConversation(with: "quiet-bob").id
         try await other.setVisibility(receipts: .nobody)
-        #expect(try await other.visibility().receipts == .nobody)
+        try await expect(other.visibility().receipts, equals: .nobody)
         let (own, seen) = (Sightings(ana.messages(in: id)), Sightings(bob.messages(in: id)))
         try await ana.send("one", in: id)
         try await seen.until("it arrives") { $0.last?.text == "one" && $0.last?.sequence == 1 }
@@ -105,7 +106,7 @@ import Testing
         try await seen.until("the second") { $0.last?.sequence == 2 }
         await bob.markRead(in: id)
         let read = try await own.until("both are read") { $0.last?.status == .read }
-        #expect(read.allSatisfy { $0.status == .read })
+        expect(read.allSatisfy { $0.status == .read })
     }
 
     @Test func `who wrote offline before ever being connected is told so, and a known conversation is shown offline`()
@@ -114,17 +115,17 @@ import Testing
         let client = server.client("away-ana")
         let messages = PresenceMessenger(client)
         let error = await #expect(throws: PresenceError.self) { try await messages.send("x", in: "c1") }
-        #expect(error?.code == .notConnected)
+        expect(error?.code, equals: .notConnected)
         let list = Sightings(messages.conversationList)
-        #expect(try await list.until("an empty list") { _ in true }.isEmpty)
+        try await expect(list.until("an empty list") { _ in true }.isEmpty)
         let made = try await messages.directConversation(with: "away-bob")
         try await list.until("the conversation") { $0.map(\.id) == [made.id] }
         client.networkChanged(isAvailable: false)
-        #expect(try await messages.conversation(made.id).participants == ["away-ana", "away-bob"])
+        try await expect(messages.conversation(made.id).participants, equals: ["away-ana", "away-bob"])
         let sent = try await messages.send("offline", in: made.id)
         client.networkChanged(isAvailable: true)
         let shown = Sightings(messages.messages(in: made.id))
         let stored = try await shown.until("sent") { $0.last?.sequence == 1 }
-        #expect(stored.map(\.id) == [sent.id])
+        expect(stored.map(\.id), equals: [sent.id])
     }
 }

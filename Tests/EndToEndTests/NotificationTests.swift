@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -11,7 +12,7 @@ import Testing
         let backend = try await server.token("shop", role: "backend")
         func notify(_ id: String, _ more: String = "") async throws {
             let body = #"{"users":["ana"],"id":"\#(id)","kind":"order","title":"Order \#(id)"\#(more)}"#
-            #expect(try await server.http("POST", "/v1/notifications", token: backend, body: body).status == 202)
+            try await expect(server.http("POST", "/v1/notifications", token: backend, body: body).status, equals: 202)
         }
         let (phone, web) = (
             server.client("ana", device: Device(kind: .phone)), server.client("ana", device: Device(kind: .web))
@@ -23,12 +24,12 @@ import Testing
         try await notify("1", #","body":"Soon","data":{"n":1}"#)
         try await notify("2")
         let two = try await first.until("two") { $0.notifications.count == 2 }
-        #expect(two.unseenCount == 2 && two.notifications[1].body == "Soon")
-        #expect(two.notifications[1].data == .object(["n": .number(1)]))
+        expect(two.unseenCount == 2 && two.notifications[1].body == "Soon")
+        expect(two.notifications[1].data, equals: .object(["n": .number(1)]))
         try await own.markSeen()
         try await own.markRead([two.notifications[0]])
         let seen = try await second.until("the other device's marks") { $0.unseenCount == 0 && $0.unreadCount == 1 }
-        #expect(seen.notifications.map(\.isRead) == [true, false])
+        expect(seen.notifications.map(\.isRead), equals: [true, false])
 
         // One device is offline: it marks, and other changes continue.
         phone.networkChanged(isAvailable: false)
@@ -40,7 +41,7 @@ import Testing
         phone.networkChanged(isAvailable: true)
         for device in [first, second] {
             let all = try await device.until("what there is after all") { $0.notifications.map(\.id) == ["3", "2"] }
-            #expect(all.unseenCount == 1 && all.unreadCount == 1)
+            expect(all.unseenCount == 1 && all.unreadCount == 1)
         }
 
         for number in 4...70 { try await notify("\(number)") }
@@ -50,9 +51,9 @@ import Testing
         let client = server.client("ana", device: Device(kind: .desktop))
         let late = PresenceNotifications(client)
         let newest = Sightings(late.inbox)
-        #expect(try await newest.until("the newest page") { $0.hasEarlier }.notifications.count == 50)
-        #expect(try await late.loadEarlier() == false)
+        try await expect(newest.until("the newest page") { $0.hasEarlier }.notifications.count, equals: 50)
+        try await expect(late.loadEarlier(), equals: false)
         try await newest.until("all of them") { $0.notifications.count == 69 && !$0.hasEarlier }
-        #expect(try await server.stop() == 0)
+        try await expect(server.stop(), equals: 0)
     }
 }

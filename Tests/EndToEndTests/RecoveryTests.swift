@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -25,7 +26,7 @@ struct RecoveryTests {
         try await connection.next("a broken connection") { !$0.isConnected }
         try await roster.next("stale people") { $0.freshness.staleSince != nil && $0.online.count == 2 }
         // One client makes a change while offline; another one disconnects permanently.
-        #expect(try await bob.updateProfile(displayName: "Bobby", offline: .queue) == .queued)
+        try await expect(bob.updateProfile(displayName: "Bobby", offline: .queue), equals: .queued)
         await cy.disconnect()
         try await server.start()
 
@@ -33,15 +34,15 @@ struct RecoveryTests {
         let back = try await roster.until("live people, the new name") {
             $0.freshness.isLive && $0["bob"]?.displayName == "Bobby"
         }
-        #expect(back["bob"]?.presence.since == before["bob"]?.presence.since)
-        #expect(back["bob"]?.presence.text == "hard to get")
+        expect(back["bob"]?.presence.since, equals: before["bob"]?.presence.since)
+        expect(back["bob"]?.presence.text, equals: "hard to get")
         let end = try await roster.until("the one who left, gone") { $0.online.map(\.user) == ["bob"] }
         // Their old session ended with the lease, and its end was visible to no one.
-        #expect(end["bob"]?.presence.version == before["bob"]?.presence.version)
+        expect(end["bob"]?.presence.version, equals: before["bob"]?.presence.version)
         let shown = await roster.all.drop { $0["bob"]?.isOnline != true }
-        #expect(shown.allSatisfy { $0["bob"]?.presence.status == .busy })
-        #expect(await ana.me.user == "ana")
-        #expect(try await server.stop() == 0)
+        expect(shown.allSatisfy { $0["bob"]?.presence.status == .busy })
+        await expect(ana.me.user, equals: "ana")
+        try await expect(server.stop(), equals: 0)
     }
 
     @Test func `a conversation that is asked for while Redis is silent is made, and once`() async throws {
@@ -60,15 +61,15 @@ struct RecoveryTests {
         }
         kill(redis, SIGCONT)
         let conversation = try await asked
-        #expect(Set(conversation.participants) == ["ana", "bob"])
+        expect(Set(conversation.participants), equals: ["ana", "bob"])
         // A second one would have had no room, so neither attempt made one in addition to the other. (A busy machine
         // may keep the server stale for a moment longer.)
         var second: PresenceError?
         repeat {
             second = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: ["cy"]) }
         } while second?.code == .unavailable
-        #expect(second?.code == .tooMany)
-        #expect(try await server.stop() == 0)
+        expect(second?.code, equals: .tooMany)
+        try await expect(server.stop(), equals: 0)
     }
 
     @Test func `every acknowledged change is there after Redis was killed`() async throws {
@@ -91,7 +92,7 @@ struct RecoveryTests {
                             if await race.isSaved(number) { kill(redis, SIGKILL) }
                         } else {
                             // Redis is returning.
-                            #expect(answer.status == 503, "\(answer)")
+                            expect(answer.status, equals: 503, "\(answer)")
                             try await Task.sleep(for: .milliseconds(20))
                         }
                     }
@@ -101,14 +102,14 @@ struct RecoveryTests {
         }
         // It may be back so soon that a slow loop never noticed.
         try await watcher.until("live again") { $0.freshness.isLive }
-        #expect(server.redisChild != redis)
+        expect(server.redisChild != redis)
 
         let saved = await race.saved
         let reader = server.client("reader")
         let people = try await reader.people(saved.sorted().map { "u\($0)" })
-        #expect(people.count == saved.count)
-        for person in people { #expect(person.displayName == "Number \(person.user.dropFirst())") }
-        #expect(try await server.stop() == 0)
+        expect(people.count, equals: saved.count)
+        for person in people { expect(person.displayName, equals: "Number \(person.user.dropFirst())") }
+        try await expect(server.stop(), equals: 0)
     }
 }
 

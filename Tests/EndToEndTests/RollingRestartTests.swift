@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import TestSupport
@@ -47,13 +48,13 @@ struct RollingRestartTests {
             let mark = other.client("mark")
             mark.connect()
             let after = try await raw.sightings.until("the mark") { $0.people["mark"]?.presence?.status == "online" }
-            #expect(after.events == quiet.events + 1)
+            expect(after.events, equals: quiet.events + 1)
             let last = try #require(await watcher.all.last)
-            #expect(Scene(last) == before)
+            expect(Scene(last), equals: before)
             await mark.disconnect()
             try await raw.sightings.until("the mark gone") { $0.people["mark"]?.presence?.status == "offline" }
         }
-        for server in servers { #expect(try await server.stop() == 0) }
+        for server in servers { try await expect(server.stop(), equals: 0) }
     }
 }
 

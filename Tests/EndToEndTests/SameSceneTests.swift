@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import TestSupport
@@ -30,7 +31,7 @@ struct SameSceneTests {
                     })
             }
             scenes.append(Scene(try await python.sightings.until(what) { isWanted(Scene($0)) }))
-            for scene in scenes { #expect(scene == scenes[0], "\(what)") }
+            for scene in scenes { expect(scene, equals: scenes[0], "\(what)") }
             return scenes[0]
         }
     }
@@ -90,9 +91,9 @@ struct SameSceneTests {
             scene.typing.isEmpty && scene.people.values.allSatisfy { $0.status == "offline" }
                 && scene.people["bob"]?.lastSeen != nil && scene.people["cy"]?.lastSeen != nil
         }
-        #expect(end.people["bob"]?.displayName == "Bob Ray")
-        #expect(end.people["cy"]?.text == nil)
-        #expect(end.people["eve"] == Scene.Figure())
+        expect(end.people["bob"]?.displayName, equals: "Bob Ray")
+        expect(end.people["cy"]?.text, equals: nil)
+        expect(end.people["eve"], equals: Scene.Figure())
 
         try await first.stop()
         try await second.stop()

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceKit
 import Testing
 
@@ -10,10 +11,10 @@ struct TypingTests {
         let ana = server.client("stop-ana")
         let bob = server.client("stop-bob")
         let room = try await ana.createConversation(with: ["stop-bob"])
-        #expect(room.participants == ["stop-ana", "stop-bob"])
+        expect(room.participants, equals: ["stop-ana", "stop-bob"])
         let seen = Sightings(bob.typing(in: room.id))
         let own = Sightings(ana.typing(in: room.id))
-        #expect(try await seen.until("an answer") { $0.freshness.isLive }.users.isEmpty)
+        try await expect(seen.until("an answer") { $0.freshness.isLive }.users.isEmpty)
         try await own.until("an answer") { $0.freshness.isLive }
         ana.startTyping(in: room.id)
         ana.startTyping(in: room.id)
@@ -36,7 +37,7 @@ struct TypingTests {
         try await seen.until("both typing") { $0.users == ["expiry-diligent", "expiry-silent"] }
         // The first one, who repeats it, is still typing when the other's time has expired.
         try await seen.next("an end") { $0.users != ["expiry-diligent", "expiry-silent"] }
-        #expect(await seen.all.last?.users == ["expiry-diligent"])
+        await expect(seen.all.last?.users, equals: ["expiry-diligent"])
         await diligent.disconnect()
         try await seen.until("nobody typing") { !$0.isAnyone }
     }
@@ -47,9 +48,9 @@ struct TypingTests {
         let room = try await ana.createConversation(with: ["own-bob"])
         let seen = Sightings(eve.typing(in: room.id))
         let refused = try await seen.until("a refusal") { $0.problem != nil }
-        #expect(refused.problem?.code == .forbidden)
+        expect(refused.problem?.code, equals: .forbidden)
         let many = (0..<10).map { "own-\($0)" }
         let crowd = await #expect(throws: PresenceError.self) { try await ana.createConversation(with: many) }
-        #expect(crowd?.code == .tooMany || crowd?.code == .validationFailed)
+        expect(crowd?.code == .tooMany || crowd?.code == .validationFailed)
     }
 }

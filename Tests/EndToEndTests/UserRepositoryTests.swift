@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import Testing
@@ -19,12 +20,12 @@ import Testing
             Issue.record("not saved")
             return
         }
-        #expect(saved.displayName == "Ana Silva" && saved.displayInitials == "AS")
+        expect(saved.displayName == "Ana Silva" && saved.displayInitials == "AS")
         let reader = users("repo-reader")
         let read = try await reader.user("repo-1")
-        #expect(read.id == "repo-1" && read.displayName == "Ana Silva" && read.isOnline)
-        #expect(read.profileImageURL?.absoluteString == "https://example.org/a.jpg")
-        #expect(read.timezone == "Europe/Lisbon" && read.locale == "pt-PT" && read.createdAt > .distantPast)
+        expect(read.id == "repo-1" && read.displayName == "Ana Silva" && read.isOnline)
+        expect(read.profileImageURL?.absoluteString, equals: "https://example.org/a.jpg")
+        expect(read.timezone == "Europe/Lisbon" && read.locale == "pt-PT" && read.createdAt > .distantPast)
         await #expect(throws: PresenceError.userNotFound("repo-nobody")) { try await reader.user("repo-nobody") }
         await #expect(throws: PresenceError.userNotFound("no id")) { try await reader.user("no id") }
     }
@@ -34,12 +35,12 @@ import Testing
         let client = server.client("repo-batch")
         let reader: any UserRepository = client
         let found = try await reader.users(["repo-3", "repo-nobody", "repo-2"])
-        #expect(found.map(\.id) == ["repo-3", "repo-2"] && found.missing == ["repo-nobody"] && !found.isStale)
+        expect(found.map(\.id) == ["repo-3", "repo-2"] && found.missing == ["repo-nobody"] && !found.isStale)
         await client.disconnect()
         let held = try await reader.users(["repo-3", "repo-never-asked", "repo-2"])
-        #expect(
+        expect(
             held.map(\.displayName) == ["repo-3", "repo-2"] && held.missing == ["repo-never-asked"] && held.isStale)
-        #expect(try await reader.user("repo-2").displayName == "repo-2")
+        try await expect(reader.user("repo-2").displayName, equals: "repo-2")
         await #expect(throws: PresenceError.self) { try await reader.user("repo-never-asked") }
     }
 
@@ -63,15 +64,15 @@ import Testing
         let error = await #expect(throws: PresenceError.self) {
             try await users("repo-5").update(ProfileChanges(displayName: .set(String(repeating: "x", count: 51))))
         }
-        #expect(error?.code == .validationFailed && error?.field == "displayName")
-        #expect(error?.localizedDescription == "This name cannot be used.")
+        expect(error?.code == .validationFailed && error?.field == "displayName")
+        expect(error?.localizedDescription, equals: "This name cannot be used.")
     }
 
     @Test func `offline a change is queued, and made when the connection is back`() async throws {
         let writer = server.client("repo-6")
         try await writer.updateProfile(displayName: "Before")
         await writer.disconnect()
-        #expect(try await writer.update(ProfileChanges(displayName: "After")) == .queued)
+        try await expect(writer.update(ProfileChanges(displayName: "After")), equals: .queued)
         writer.connect()
         let seen = Sightings(users("repo-watcher-3").userUpdates(of: "repo-6"))
         try await seen.until("the change") { $0.displayName == "After" }
@@ -84,7 +85,7 @@ import Testing
 
     @Test func `1,000 reads in a row are all answered, whatever the server's rate`() async throws {
         let reader = server.client("pace-reader")
-        for number in 0..<1_000 { #expect(try await reader.person("pace-\(number)") == nil) }
+        for number in 0..<1_000 { try await expect(reader.person("pace-\(number)"), equals: nil) }
     }
 
     @Test func `1,000 reads at once are all answered`() async throws {
@@ -94,6 +95,6 @@ import Testing
             for number in 0..<1_000 { group.addTask { try await reader.person("crowd-\(number)") } }
             return try await group.reduce(into: [Person]()) { found, person in found += person.map { [$0] } ?? [] }
         }
-        #expect(found.map(\.displayName) == ["Seven"])
+        expect(found.map(\.displayName), equals: ["Seven"])
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Logging
 import PresenceProtocol
@@ -70,20 +71,20 @@ import Tokens
             try ask(eve, #"{"type":"vote","id":4,"poll":"lunch","choice":"soup"}"#, "voted", in: world)
         }
         try world.run(for: 200)
-        #expect(read(readers[0]) == Array(1...40))
-        #expect(read(readers[1]).count <= 2 && read(readers[2]) == [])
-        #expect(try log(shard).behind.count == 2)
+        expect(read(readers[0]), equals: Array(1...40))
+        expect(read(readers[1]).count <= 2 && read(readers[2]) == [])
+        try expect(log(shard).behind.count, equals: 2)
         readers[1].readsAgain()
         readers[2].send(.activity(.active))
         try world.run(for: 200)
         for reader in readers {
-            #expect(read(reader) == Array(1...40))
-            #expect(reader.texts.last { $0.contains(#""counts""#) }?.contains(#""soup":40"#) == true)
+            expect(read(reader), equals: Array(1...40))
+            expect(reader.texts.last { $0.contains(#""counts""#) }?.contains(#""soup":40"#), equals: true)
         }
         // Votes are a register, so the slow reader received only few of them.
         let votes = readers.map { $0.texts.count { $0.hasPrefix(#"{"type":"poll","#) } }
-        #expect(votes[0] == 40 && votes[1] < 4 && votes[2] < 4)
-        #expect(try !log(shard).hasCursors)
+        expect(votes[0] == 40 && votes[1] < 4 && votes[2] < 4)
+        try expect(!log(shard).hasCursors)
     }
 
     @Test func `a reader away for longer than memory reaches gets older comments from Redis, in order`() throws {
@@ -93,16 +94,16 @@ import Tokens
         try watch(ana, in: world)
         ana.send(.activity(.background))
         for number in 1...400 { try comment(eve, number, in: world) }
-        #expect(read(ana) == [])
+        expect(read(ana), equals: [])
         ana.send(.activity(.active))
         try world.run(until: "she has all") { read(ana).count >= 400 }
-        #expect(read(ana) == Array(1...400))
+        expect(read(ana), equals: Array(1...400))
         // A client with a cursor, on a server that has nothing in memory.
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
         try watch(bob, after: 150, in: world)
         try world.run(until: "he has all") { read(bob).count >= 250 }
-        #expect(read(bob) == Array(151...400))
-        #expect(world.shards[1].logic.metrics.catchUps == 3 && world.shards[1].logic.catchUps.count == 0)
+        expect(read(bob), equals: Array(151...400))
+        expect(world.shards[1].logic.metrics.catchUps == 3 && world.shards[1].logic.catchUps.count == 0)
         // He returns to the first server.
         bob.lost()
         try comment(eve, 401, in: world)
@@ -110,7 +111,7 @@ import Tokens
         try watch(bob, after: 400, in: world)
         try comment(eve, 402, in: world)
         try world.run(for: 100)
-        #expect(read(bob) == Array(151...402) && read(ana) == Array(1...402))
+        expect(read(bob) == Array(151...402) && read(ana) == Array(1...402))
     }
 
     @Test func `comments missed without Redis are read and appended when it returns`() throws {
@@ -131,8 +132,8 @@ import Tokens
         for number in 131...133 { try comment(eve, number, in: world) }
         bob.readsAgain()
         try world.run(for: 200)
-        #expect(read(ana) == Array(1...133))
-        #expect(read(bob) == Array(1...133))
+        expect(read(ana), equals: Array(1...133))
+        expect(read(bob), equals: Array(1...133))
     }
 
     @Test func `a catch-up that fails is repeated`() throws {
@@ -147,8 +148,8 @@ import Tokens
         }
         try watch(ana, after: 0, in: world)
         try world.run(until: "she has all") { read(ana).count >= 3 }
-        #expect(read(ana) == [1, 2, 3] && refused == 2)
-        #expect(world.shards[0].logic.metrics.catchUps == 3)
+        expect(read(ana) == [1, 2, 3] && refused == 2)
+        expect(world.shards[0].logic.metrics.catchUps, equals: 3)
     }
 
     @Test func `a server is live only when all missed comments are read, though Redis fails at first`() throws {
@@ -169,9 +170,9 @@ import Tokens
         try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
         // The server may be live before the last comment is added, whose event then follows.
         let last = try log(world.shards[0]).last
-        #expect(refused == 2 && last >= 129)
+        expect(refused == 2 && last >= 129)
         try world.run(for: 100)
-        #expect(read(ana) == Array(1...130))
+        expect(read(ana), equals: Array(1...130))
     }
 
     @Test func `comments that Redis has lost are reported, and later ones are read`() throws {
@@ -192,19 +193,19 @@ import Tokens
         try world.run(until: "the servers are live") { world.shards.allSatisfy(\.logic.link.isLive) }
         try world.run(for: 100)
         let lost = #"{"type":"commentsLost","poll":"lunch","through":3}"#
-        #expect(ana.texts.filter { $0 == lost }.count == 1 && bob.texts.filter { $0 == lost }.count == 1)
+        expect(ana.texts.filter { $0 == lost }.count == 1 && bob.texts.filter { $0 == lost }.count == 1)
         try comment(eve, 4, in: world)
         bob.send(.activity(.active))
         try world.run(for: 100)
-        #expect(read(ana) == [1, 2, 3, 4, 5, 4] && read(bob) == [4])
+        expect(read(ana) == [1, 2, 3, 4, 5, 4] && read(bob) == [4])
         // A client that has received them arrives from another server.
         let cyd = try SimulatedClient("cyd", in: world).connect(to: world.shards[1])
         try watch(cyd, after: 5, in: world)
         try world.run(for: 100)
-        #expect(cyd.texts.contains(#"{"type":"commentsLost","poll":"lunch","through":4}"#))
+        expect(cyd.texts.contains(#"{"type":"commentsLost","poll":"lunch","through":4}"#))
         try comment(eve, 5, in: world)
         try world.run(for: 100)
-        #expect(read(cyd) == [5])
+        expect(read(cyd), equals: [5])
     }
 
     // MARK: Real sockets and a real Redis
@@ -226,7 +227,7 @@ import Tokens
         try await PollsClient.onThread { try Self.talk(port, token) }
         await server.stop()
         let found = try Doctor(url: redis.url, configuration: configuration, features: features).examine()
-        #expect(found.counts.unknownKeys == 0, "\(found.text)")
+        expect(found.counts.unknownKeys, equals: 0, "\(found.text)")
     }
 
     private static func talk(_ port: Int, _ token: String) throws {
@@ -239,15 +240,15 @@ import Tokens
             try writer.send(#"{"type":"comment","id":\#(number),"poll":"lunch","text":"as \"said\""}"#)
             try writer.receive(#""number":\#(number),"text":"as \"said\""}"#)
         }
-        #expect(writer.comments == Array(1...300))
+        expect(writer.comments, equals: Array(1...300))
         // The first 44 are no longer in memory.
         let reader = try PollsClient(port: port)
         try reader.send(#"{"type":"connect","id":1,"token":"\#(token)"}"#)
         try reader.receive("connected")
         try reader.send(#"{"type":"watchComments","id":2,"poll":"lunch","after":20}"#)
         try reader.receive(#""number":300,"#)
-        #expect(reader.comments == Array(21...300))
+        expect(reader.comments, equals: Array(21...300))
         let metrics = try PollsClient.get("/metrics", port: port, token: token)
-        #expect(metrics.contains("presence_log_entries 256") && metrics.contains("presence_log_catch_ups_total 1"))
+        expect(metrics.contains("presence_log_entries 256") && metrics.contains("presence_log_catch_ups_total 1"))
     }
 }

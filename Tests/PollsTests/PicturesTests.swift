@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Logging
 import PresenceProtocol
@@ -100,28 +101,28 @@ import WebSockets
         try await Self.withScene { scene in
             let picture = Self.picture
             let put = try scene.put("lunch", picture, token: scene.ana)
-            #expect(put.status == 201 && put.text == #"{"bytes":5242880}"#, "\(put.head)")
-            #expect(scene.files.count == 1)
+            expect(put.status == 201 && put.text == #"{"bytes":5242880}"#, "\(put.head)")
+            expect(scene.files.count, equals: 1)
             let client = try RawClient(port: scene.port)
             func get(_ headers: [String] = [], _ method: String = "GET") throws -> RawClient.Response {
                 try scene.send("\(method) /v1/polls/lunch/picture", headers, token: scene.bob, on: client)
             }
             let whole = try get()
-            #expect(whole.status == 200 && whole.body == picture)
+            expect(whole.status == 200 && whole.body == picture)
             for header in [
                 "Content-Type: image/jpeg", "X-Content-Type-Options: nosniff", "Cache-Control: private, max-age=60",
                 "Accept-Ranges: bytes", "Content-Length: 5242880", "Last-Modified: ",
-            ] { #expect(whole.head.contains(header), "\(header)") }
+            ] { expect(whole.head.contains(header), "\(header)") }
             let tag = try #require(whole.head.split(separator: "\r\n").first { $0.hasPrefix("ETag: ") }).dropFirst(6)
             // The client has it already.
             for known in ["\(tag)", "\"x\", W/\(tag)", "*"] {
                 let response = try get(["If-None-Match: \(known)"])
-                #expect(response.status == 304 && response.head.contains("ETag: \(tag)"), "\(known)")
+                expect(response.status == 304 && response.head.contains("ETag: \(tag)"), "\(known)")
             }
-            #expect(try get(["If-None-Match: \"x\""]).status == 200)
+            try expect(get(["If-None-Match: \"x\""]).status, equals: 200)
             let date = try #require(whole.head.split(separator: "\r\n").first { $0.hasPrefix("Last-Modified") })
                 .dropFirst(15)
-            #expect(try get(["If-Modified-Since: \(date)"]).status == 304)
+            try expect(get(["If-Modified-Since: \(date)"]).status, equals: 304)
             // Parts.
             for (range, wanted) in [
                 ("0-0", 0..<1), ("100-", 100..<picture.count), ("-5", picture.count - 5..<picture.count),
@@ -129,29 +130,29 @@ import WebSockets
                 ("-99999999", 0..<picture.count),
             ] {
                 let part = try get(["Range: bytes=\(range)"])
-                #expect(part.status == 206 && part.body == Array(picture[wanted]), "\(range)")
-                #expect(
+                expect(part.status == 206 && part.body == Array(picture[wanted]), "\(range)")
+                expect(
                     part.head.contains("Content-Range: bytes \(wanted.lowerBound)-\(wanted.upperBound - 1)/5242880\r\n")
                 )
             }
             for range in ["5242880-", "99999999-", "-0"] {
                 let none = try get(["Range: bytes=\(range)"])
-                #expect(none.status == 416 && none.head.contains("Content-Range: bytes */5242880\r\n"), "\(range)")
+                expect(none.status == 416 && none.head.contains("Content-Range: bytes */5242880\r\n"), "\(range)")
             }
             // Ranges that a server may ignore are answered with the whole file.
             for range in ["bytes=0-1,3-4", "lines=1-2", "bytes=5-1", "bytes=a-b", "bytes=-"] {
-                #expect(try get(["Range: \(range)"]).status == 200, "\(range)")
+                try expect(get(["Range: \(range)"]).status, equals: 200, "\(range)")
             }
-            #expect(try get(["Range: bytes=0-9", "If-Range: \(tag)"]).status == 206)
-            #expect(try get(["Range: bytes=0-9", "If-Range: \"old\""]).status == 200)
+            try expect(get(["Range: bytes=0-9", "If-Range: \(tag)"]).status, equals: 206)
+            try expect(get(["Range: bytes=0-9", "If-Range: \"old\""]).status, equals: 200)
             let head = try get([], "HEAD")
-            #expect(head.status == 200 && head.head.contains("Content-Length: 5242880\r\n"))
+            expect(head.status == 200 && head.head.contains("Content-Length: 5242880\r\n"))
             // A new picture replaces it, with another tag.
-            #expect(try scene.put("lunch", Array(picture[..<70_000]), token: scene.ana).status == 201)
+            try expect(scene.put("lunch", Array(picture[..<70_000]), token: scene.ana).status, equals: 201)
             let next = try get(["If-None-Match: \(tag)"])
-            #expect(next.status == 200 && next.body.count == 70_000 && scene.files.count == 1)
-            #expect(try scene.send("GET /v1/polls/none/picture", token: scene.ana).status == 404)
-            #expect(try scene.metric("poll_pictures_total") == 2)
+            expect(next.status == 200 && next.body.count == 70_000 && scene.files.count == 1)
+            try expect(scene.send("GET /v1/polls/none/picture", token: scene.ana).status, equals: 404)
+            try expect(scene.metric("poll_pictures_total"), equals: 2)
             try scene.wait(until: "http_uploads", is: 0)
             try scene.wait(until: "http_downloads", is: 0)
         }
@@ -170,31 +171,32 @@ import WebSockets
                 (["Content-Length: 5", "Expect: 100-continue"], nil, 401),
             ] as [([String], String?, Int)] {
                 let response = try scene.send(path, headers, token: token)
-                #expect(response.status == status, "\(headers)")
-                #expect(response.text.hasPrefix(#"{"type":"error""#))
+                expect(response.status, equals: status, "\(headers)")
+                expect(response.text.hasPrefix(#"{"type":"error""#))
             }
             // A route with a collected body has its own limit.
-            #expect(try scene.send("PUT /v1/polls/a/motto", ["Content-Length: 101"], token: scene.ana).status == 413)
-            #expect(
-                try scene.send(
+            try expect(
+                scene.send("PUT /v1/polls/a/motto", ["Content-Length: 101"], token: scene.ana).status, equals: 413)
+            try expect(
+                scene.send(
                     "PUT /v1/polls/a/motto", ["Content-Length: 3"], token: scene.ana, body: Array("abc".utf8)
-                ).text == #"{"bytes":3}"#)
+                ).text, equals: #"{"bytes":3}"#)
             // A client that sends the body nevertheless reads the answer.
             let client = try RawClient(port: scene.port)
             try client.send(scene.request(path, ["Content-Length: 9000000"], token: scene.ana))
             for _ in 0..<90 { try client.send([UInt8](repeating: 1, count: 100_000)) }
-            #expect(try client.readResponse().status == 413)
-            #expect(client.readToEnd() == [])
+            try expect(client.readResponse().status, equals: 413)
+            expect(client.readToEnd(), equals: [])
             // A body at the limit is accepted, and 100 is sent before any of it.
             let patient = try RawClient(port: scene.port)
             try patient.send(
                 scene.request(
                     path, ["Content-Length: 8388608", "Content-Type: image/jpeg", "Expect: 100-continue"],
                     token: scene.ana))
-            #expect(try patient.readHead() == "HTTP/1.1 100 Continue\r\n\r\n")
+            try expect(patient.readHead(), equals: "HTTP/1.1 100 Continue\r\n\r\n")
             for _ in 0..<128 { try patient.send([UInt8](repeating: 1, count: 65_536)) }
-            #expect(try patient.readResponse().status == 201)
-            #expect(try scene.put("empty", [], token: scene.ana).status == 201)
+            try expect(patient.readResponse().status, equals: 201)
+            try expect(scene.put("empty", [], token: scene.ana).status, equals: 201)
         }
     }
 
@@ -208,27 +210,27 @@ import WebSockets
                 return client
             }
             let first = try begin(scene.ana)
-            #expect(try first.readHead().hasPrefix("HTTP/1.1 100 "))
+            try expect(first.readHead().hasPrefix("HTTP/1.1 100 "))
             let second = try begin(scene.ana).readResponse()
-            #expect(second.status == 429 && second.text.contains("retryAfter"))
+            expect(second.status == 429 && second.text.contains("retryAfter"))
             // A backend acts for many users.
             var backends = [try begin(scene.backend)]
-            #expect(try backends[0].readHead().hasPrefix("HTTP/1.1 100 "))
+            try expect(backends[0].readHead().hasPrefix("HTTP/1.1 100 "))
             let third = try begin(scene.bob).readResponse()
-            #expect(third.status == 503 && third.head.contains("Retry-After: 1\r\n"))
-            #expect(try scene.metric("http_uploads") == 2)
+            expect(third.status == 503 && third.head.contains("Retry-After: 1\r\n"))
+            try expect(scene.metric("http_uploads"), equals: 2)
             // An upload that is cut off frees its place, and leaves nothing.
-            #expect(scene.nameless == 2)
+            expect(scene.nameless, equals: 2)
             try backends[0].send([UInt8](repeating: 1, count: 500))
             backends = []
             try scene.wait(until: "http_uploads", is: 1)
-            #expect(try scene.put("other", [1, 2, 3], token: scene.bob).status == 201)
+            try expect(scene.put("other", [1, 2, 3], token: scene.bob).status, equals: 201)
             try first.send([UInt8](repeating: 1, count: 1000))
-            #expect(try first.readResponse().status == 201)
+            try expect(first.readResponse().status, equals: 201)
             try scene.wait(until: "http_uploads", is: 0)
             while scene.nameless > 0 { usleep(2_000) }
-            #expect(scene.files.count == 2)
-            #expect(try scene.put("lunch", [1], token: scene.ana).status == 201)
+            expect(scene.files.count, equals: 2)
+            try expect(scene.put("lunch", [1], token: scene.ana).status, equals: 201)
         }
     }
 
@@ -239,14 +241,14 @@ import WebSockets
                 scene.request(
                     "PUT /v1/polls/lunch/picture",
                     ["Content-Length: 1000", "Content-Type: image/jpeg", "Expect: 100-continue"], token: scene.ana))
-            #expect(try client.readHead().hasPrefix("HTTP/1.1 100 "))
+            try expect(client.readHead().hasPrefix("HTTP/1.1 100 "))
             // (A token issued in this very second would not be revoked.)
-            #expect(
-                try scene.send("POST /v1/users/ana/revokeTokens", ["Content-Length: 0"], token: scene.backend).status
-                    == 200)
+            try expect(
+                scene.send("POST /v1/users/ana/revokeTokens", ["Content-Length: 0"], token: scene.backend).status,
+                equals: 200)
             try client.send([UInt8](repeating: 1, count: 1000))
-            #expect(try client.readResponse().status == 401)
-            #expect(scene.files.isEmpty)
+            try expect(client.readResponse().status, equals: 401)
+            expect(scene.files.isEmpty)
         }
     }
 
@@ -255,42 +257,44 @@ import WebSockets
             try FileManager.default.removeItem(atPath: scene.directory)
             let response = try scene.send(
                 "PUT /v1/polls/lunch/picture", ["Content-Length: 1000", "Expect: 100-continue"], token: scene.ana)
-            #expect(response.status == 503 && response.head.contains("Retry-After: 60\r\n"))
-            #expect(try scene.metric("http_uploads") == 0)
+            expect(response.status == 503 && response.head.contains("Retry-After: 60\r\n"))
+            try expect(scene.metric("http_uploads"), equals: 0)
         }
     }
 
     @Test func `downloads above the limit of the process are postponed`() async throws {
         try await Self.withScene({ $0.limits.downloads = 1 }) { scene in
-            #expect(try scene.put("lunch", Self.picture, token: scene.ana).status == 201)
+            try expect(scene.put("lunch", Self.picture, token: scene.ana).status, equals: 201)
             let slow = try RawClient(port: scene.port, receiveBuffer: 4_096)
             try slow.send(scene.request("GET /v1/polls/lunch/picture", token: scene.ana))
             _ = try slow.readHead()
-            #expect(try scene.metric("http_downloads") == 1)
-            #expect(try scene.send("GET /v1/polls/lunch/picture", token: scene.bob).status == 503)
+            try expect(scene.metric("http_downloads"), equals: 1)
+            try expect(scene.send("GET /v1/polls/lunch/picture", token: scene.bob).status, equals: 503)
             // A response of one piece needs no place.
-            #expect(
-                try scene.send("GET /v1/polls/lunch/picture", ["Range: bytes=0-65535"], token: scene.bob).status == 206)
-            #expect(try slow.read(Self.picture.count) == Self.picture)
+            try expect(
+                scene.send("GET /v1/polls/lunch/picture", ["Range: bytes=0-65535"], token: scene.bob).status,
+                equals: 206)
+            try expect(slow.read(Self.picture.count), equals: Self.picture)
             try scene.wait(until: "http_downloads", is: 0)
-            #expect(try scene.send("GET /v1/polls/lunch/picture", token: scene.bob).status == 200)
+            try expect(scene.send("GET /v1/polls/lunch/picture", token: scene.bob).status, equals: 200)
         }
     }
 
     @Test func `a page needs no token and is compressed for clients that accept it`() async throws {
         try await Self.withScene { scene in
             let plain = try scene.send("GET /v1/polls/lunch/page", token: nil)
-            #expect(plain.status == 200 && plain.body == Pictures.page)
-            #expect(plain.head.contains("Vary: Accept-Encoding\r\n") && plain.head.contains("ETag: \"1\"\r\n"))
+            expect(plain.status == 200 && plain.body == Pictures.page)
+            expect(plain.head.contains("Vary: Accept-Encoding\r\n") && plain.head.contains("ETag: \"1\"\r\n"))
             let packed = try scene.send("GET /v1/polls/lunch/page", ["Accept-Encoding: gzip, br"], token: nil)
-            #expect(packed.head.contains("Content-Encoding: gzip\r\n") && packed.head.contains("ETag: W/\"1\"\r\n"))
-            #expect(packed.body.count < 300 && packed.body.starts(with: [0x1F, 0x8B]))
-            #expect(try scene.send("GET /v1/polls/lunch/page", ["If-None-Match: W/\"1\""], token: nil).status == 304)
+            expect(packed.head.contains("Content-Encoding: gzip\r\n") && packed.head.contains("ETag: W/\"1\"\r\n"))
+            expect(packed.body.count < 300 && packed.body.starts(with: [0x1F, 0x8B]))
+            try expect(
+                scene.send("GET /v1/polls/lunch/page", ["If-None-Match: W/\"1\""], token: nil).status, equals: 304)
             let part = try scene.send(
                 "GET /v1/polls/lunch/page", ["Accept-Encoding: gzip", "Range: bytes=5-2004"], token: nil)
-            #expect(part.status == 206 && part.body == Array(Pictures.page[5..<2005]))
+            expect(part.status == 206 && part.body == Array(Pictures.page[5..<2005]))
             let metrics = try scene.send("GET /metrics", ["Accept-Encoding: gzip"], token: nil)
-            #expect(metrics.head.contains("Content-Encoding: gzip\r\n") && metrics.body.starts(with: [0x1F, 0x8B]))
+            expect(metrics.head.contains("Content-Encoding: gzip\r\n") && metrics.body.starts(with: [0x1F, 0x8B]))
         }
     }
 }

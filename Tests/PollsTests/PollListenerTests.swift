@@ -1,3 +1,4 @@
+import Expectations
 import Glibc
 import TestSupport
 import Testing
@@ -68,14 +69,14 @@ private final class CallTaker: Sendable {
             }
             try vote(2, "lunch")
             let call = try taker.receive(answer: "204 No Content")
-            #expect(call.hasPrefix("POST /ended HTTP/1.1\r\n") && call.hasSuffix(#"{"poll":"lunch"}"#), "\(call)")
+            expect(call.hasPrefix("POST /ended HTTP/1.1\r\n") && call.hasSuffix(#"{"poll":"lunch"}"#), "\(call)")
             try scene.wait(until: "poll_ends_told_total", is: 1)
             // Users vote while this call waits for its answer.
             try vote(3, "dinner")
             try vote(4, "tea")
-            #expect(try taker.receive(answer: "500 Internal Server Error").hasSuffix(#"{"poll":"dinner"}"#))
+            try expect(taker.receive(answer: "500 Internal Server Error").hasSuffix(#"{"poll":"dinner"}"#))
             try scene.wait(until: "poll_ends_missed_total", is: 1)
-            #expect(try taker.receive(answer: "200 OK").hasSuffix(#"{"poll":"tea"}"#))
+            try expect(taker.receive(answer: "200 OK").hasSuffix(#"{"poll":"tea"}"#))
             try scene.wait(until: "poll_ends_told_total", is: 2)
         }
         // No server listens there any more.

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Logging
 import PresenceProtocol
@@ -50,8 +51,8 @@ import Tokens
         let seen = bob.texts.filter { $0.hasPrefix(#"{"type":"pollName","#) }.map { text in
             text.firstRange(of: #""name":""#).map { String(text[$0.upperBound...].prefix { $0 != "\"" }) } ?? "-"
         }
-        #expect(seen == ["Soup", "soup", "Pie", "-"])
-        #expect(unfinished(in: world) == 0)
+        expect(seen, equals: ["Soup", "soup", "Pie", "-"])
+        expect(unfinished(in: world), equals: 0)
     }
 
     @Test func `of a hundred polls that want one name at once, one gets it`() throws {
@@ -63,9 +64,9 @@ import Tokens
             zip(clients, before).reduce(0) { $0 + $1.0.texts[$1.1...].count { $0.contains(part) } }
         }
         try world.run(until: "all are answered") { answers("pollNamed") + answers("conflict") == 100 }
-        #expect(answers("pollNamed") == 1)
+        expect(answers("pollNamed"), equals: 1)
         try world.run(for: 100)
-        #expect(unfinished(in: world) == 0)
+        expect(unfinished(in: world), equals: 0)
     }
 
     @Test func `if Redis is lost during a change its outcome is unknown, and the next sweep finishes it`() throws {
@@ -77,17 +78,17 @@ import Tokens
         }
         try ask(ana, name("p1", "Soup"), #""outcomeUnknown":true"#, in: world)
         world.redis.ran = { _, _, _ in }
-        #expect(unfinished(in: world) > 0)
+        expect(unfinished(in: world) > 0)
         let since = world.now
         try world.run(until: "it is finished", within: 20_000) { unfinished(in: world) == 0 }
-        #expect(world.now - since <= 10_100)
+        expect(world.now - since <= 10_100)
         let shards = world.shards.map(\.logic!)
-        #expect(shards.reduce(0) { $0 + $1.intents.resumed } > 0)
+        expect(shards.reduce(0) { $0 + $1.intents.resumed } > 0)
         try world.run(until: "the server is live") { shards[0].link.isLive }
         try ask(ana, name("p2", "soup", id: 2), #""code":"conflict""#, in: world)
         // The next sweep has found nothing pending.
         try world.run(for: 25_000)
-        #expect(shards.allSatisfy { $0.intents.pending == 0 && $0.intents.underWay == 0 })
+        expect(shards.allSatisfy { $0.intents.pending == 0 && $0.intents.underWay == 0 })
     }
 
     @Test func `while Redis fails, sweeps become rarer, but run at least once a minute`() throws {
@@ -99,12 +100,12 @@ import Tokens
         world.redis.counts = [:]
         try world.run(for: 600_000)
         let sweeps = world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions
-        #expect((9...11).contains(sweeps))
+        expect((9...11).contains(sweeps))
         world.redis.refuse = { _, _ in nil }
         try world.run(for: 70_000)
         world.redis.counts = [:]
         try world.run(for: 600_000)
-        #expect((58...61).contains(world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions))
+        expect((58...61).contains(world.redis.counts["SRANDMEMBER", default: 0] / world.configuration.partitions))
     }
 
     @Test func `an unreadable record keeps no other from being finished`() throws {
@@ -122,8 +123,8 @@ import Tokens
         try world.run(until: "it is finished", within: 60_000) { unfinished(in: world) == 50 }
         let intents = world.shards[0].logic.intents!
         // It counts ten in each of the four partitions.
-        #expect(intents.failures > 0 && intents.pending >= 40)
-        #expect(world.shards[0].logic.link.isLive)
+        expect(intents.failures > 0 && intents.pending >= 40)
+        expect(world.shards[0].logic.link.isLive)
     }
 
     @Test func `requests about one subject queue up, up to their limit`() throws {
@@ -136,7 +137,7 @@ import Tokens
         func told(_ text: String) -> Int { people.count { $0.texts.contains { $0.contains(text) } } }
         for (id, person) in people.enumerated() { person.sendText(name("p1", "name-\(id)", id: id + 1)) }
         try world.run(until: "all are answered") { told("pollNamed") + told("unavailable") == most + 2 }
-        #expect(told("pollNamed") == most && told("unavailable") == 2)
+        expect(told("pollNamed") == most && told("unavailable") == 2)
     }
 
     @Test func `on real servers a half-done name is finished, and the doctor knows all keys`() async throws {
@@ -171,12 +172,12 @@ import Tokens
             try client.receive(#""code":"conflict""#)
             while try admin.command("EXISTS", .string(keys.unfinished)).int == 1 {}
             let metrics = try PollsClient.get("/metrics", port: port, token: token)
-            #expect(metrics.contains("presence_intents_resumed_total") && metrics.contains("presence_intents_pending"))
+            expect(metrics.contains("presence_intents_resumed_total") && metrics.contains("presence_intents_pending"))
         }
         await server.stop()
         let found = try Doctor(url: redis.url, configuration: configuration, features: NameHistory.features).examine()
-        #expect(found.counts.unknownKeys == 0, "\(found.text)")
+        expect(found.counts.unknownKeys, equals: 0, "\(found.text)")
         let claims: Set<DoctorFinding.Kind> = [.unnamedClaim, .lostClaim, .contestedClaim, .unlistedIntent]
-        #expect(claims.isDisjoint(with: found.findings.map(\.kind)), "\(found.text)")
+        expect(claims.isDisjoint(with: found.findings.map(\.kind)), "\(found.text)")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Logging
 import PresenceProtocol
@@ -33,8 +34,8 @@ import Tokens
         try ask(ana, #"{"type":"watchPoll","id":7,"poll":"lunch"}"#, "pollWatched", in: world)
         try ask(bob, #"{"type":"vote","id":9,"poll":"lunch","choice":"soup"}"#, #""type":"voted","id":9"#, in: world)
         try world.run(for: 100)
-        #expect(ana.texts.last?.contains(#""poll":"lunch","counts":{"soup":1}}"#) == true)
-        #expect(bob.texts.contains(#"{"type":"youVoted"}"#))
+        expect(ana.texts.last?.contains(#""poll":"lunch","counts":{"soup":1}}"#), equals: true)
+        expect(bob.texts.contains(#"{"type":"youVoted"}"#))
     }
 
     @Test func `a malformed request is rejected by its decoder, one too many by its price`() throws {
@@ -46,14 +47,14 @@ import Tokens
         // 4 of the burst of 6 are left, and a vote takes 2.
         for id in 2...4 { ana.sendText(#"{"type":"vote","id":\#(id),"poll":"lunch","choice":"soup"}"#) }
         try world.run(for: 200)
-        #expect(ana.texts.filter { $0.contains(#""type":"voted""#) }.count == 2)
-        #expect(ana.texts.filter { $0.contains("rate_limited") }.count == 1)
+        expect(ana.texts.filter { $0.contains(#""type":"voted""#) }.count, equals: 2)
+        expect(ana.texts.filter { $0.contains("rate_limited") }.count, equals: 1)
         // A client cannot vote before `connect`.
         let eve = SimulatedClient("eve", in: world)
         eve.open(on: world.shards[0])
         eve.sendText(#"{"type":"vote","poll":"lunch","choice":"soup"}"#)
         try world.run(for: 100)
-        #expect(eve.texts.allSatisfy { $0.contains("connect first") } && !eve.texts.isEmpty)
+        expect(eve.texts.allSatisfy { $0.contains("connect first") } && !eve.texts.isEmpty)
     }
 
     @Test func `its deadline is due at the configured time`() throws {
@@ -63,9 +64,9 @@ import Tokens
         try ask(ana, #"{"type":"vote","id":2,"poll":"lunch","choice":"soup"}"#, "voted", in: world)
         let before = world.now
         try world.run(until: "the poll has ended") { ana.texts.last?.contains("pollEnded") == true }
-        #expect((4_500...5_500).contains(world.now - before))
-        #expect(world.shards[0].logic.registry.metrics.first { $0.name == "polls_open" }?.read() == 0)
-        #expect(world.shards[0].logic.registry.metrics.first { $0.name == "poll_votes_total" }?.read() == 1)
+        expect((4_500...5_500).contains(world.now - before))
+        expect(world.shards[0].logic.registry.metrics.first { $0.name == "polls_open" }?.read(), equals: 0)
+        expect(world.shards[0].logic.registry.metrics.first { $0.name == "poll_votes_total" }?.read(), equals: 1)
     }
 
     @Test func `votes missed without Redis are shown when it returns, and each step is called`() throws {
@@ -80,7 +81,7 @@ import Tokens
         try world.run(until: "ana sees both votes") { ana.texts.contains { $0.contains(#""counts":{"soup":2}"#) } }
         try world.run(until: "the server is live") { world.shards[0].logic.link.isLive }
         let steps = try #require(world.shards[0].logic.feature(Polls.self)).steps
-        #expect(steps.suffix(4) == ["stale", "store", "read", "live"])
+        expect(steps.suffix(4), equals: ["stale", "store", "read", "live"])
     }
 
     @Test func `when switched off, its requests are unknown and it runs no script`() throws {
@@ -89,8 +90,8 @@ import Tokens
         try ask(ana, #"{"type":"vote","id":1,"poll":"lunch","choice":"soup"}"#, "unknown_type", in: world)
         try ask(ana, #"{"type":"typing","id":2,"conversation":"c1","typing":true}"#, "unknown_type", in: world)
         try ask(ana, #"{"type":"subscribe","id":3,"conversations":["c1"]}"#, "unknown_type", in: world)
-        #expect(world.redis.counts["vote"] == nil && world.redis.counts["typing"] == nil)
-        #expect(world.shards[0].logic.feature(Polls.self) == nil && world.shards[0].logic.feature(Typing.self) == nil)
+        expect(world.redis.counts["vote"] == nil && world.redis.counts["typing"] == nil)
+        expect(world.shards[0].logic.feature(Polls.self) == nil && world.shards[0].logic.feature(Typing.self) == nil)
     }
 
     // MARK: Off the loop
@@ -106,9 +107,9 @@ import Tokens
             ana.texts[before...].contains { $0.contains("ballots is missing") }
         }
         let answers = ana.texts[before...].filter { $0.contains(#""id":"#) }
-        #expect(answers[0] == #"{"type":"tallied","id":1,"winner":"soup"}"#)
-        #expect(answers[1].contains(#""type":"voted","id":2"#) && answers.count == 3)
-        #expect(world.shards[0].workers.ran == 1 && world.shards[0].logic.jobs.count == 0)
+        expect(answers[0], equals: #"{"type":"tallied","id":1,"winner":"soup"}"#)
+        expect(answers[1].contains(#""type":"voted","id":2"#) && answers.count == 3)
+        expect(world.shards[0].workers.ran == 1 && world.shards[0].logic.jobs.count == 0)
     }
 
     @Test func `a closed connection's waiting jobs are not run, and running ones deliver nothing`() throws {
@@ -117,11 +118,11 @@ import Tokens
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[0])
         for id in 1...3 { ana.sendText(#"{"type":"tally","id":\#(id),"ballots":["soup"]}"#) }
         bob.sendText(#"{"type":"tally","id":4,"ballots":["pie"]}"#)
-        #expect(world.shards[0].logic.jobs.count == 4)
+        expect(world.shards[0].logic.jobs.count, equals: 4)
         ana.close(code: 1000)
         try world.run(until: "bob has his answer") { bob.texts.last == #"{"type":"tallied","id":4,"winner":"pie"}"# }
-        #expect(world.shards[0].workers.ran == 2 && world.shards[0].logic.jobs.count == 0)
-        #expect(!ana.texts.contains { $0.contains("tallied") })
+        expect(world.shards[0].workers.ran == 2 && world.shards[0].logic.jobs.count == 0)
+        expect(!ana.texts.contains { $0.contains("tallied") })
     }
 
     @Test func `jobs above the limit are rejected with retryAfter`() throws {
@@ -130,8 +131,8 @@ import Tokens
         for id in 1...3 { ana.sendText(#"{"type":"tally","id":\#(id),"ballots":["soup"]}"#) }
         try world.run(until: "all are answered") { ana.texts.last?.contains("unavailable") == true }
         let answers = ana.texts.suffix(3)
-        #expect(answers.dropLast().allSatisfy { $0.contains("tallied") })
-        #expect(answers.last?.contains(#""id":3"#) == true && answers.last?.contains(#""retryAfter":1000"#) == true)
+        expect(answers.dropLast().allSatisfy { $0.contains("tallied") })
+        expect(answers.last?.contains(#""id":3"#) == true && answers.last?.contains(#""retryAfter":1000"#) == true)
         try ask(ana, #"{"type":"tally","id":4,"ballots":["soup"]}"#, #""type":"tallied","id":4"#, in: world)
     }
 
@@ -152,7 +153,7 @@ import Tokens
         try await PollsClient.onThread { try Self.talk(port, token) }
         await server.stop()
         let found = try Doctor(url: redis.url, configuration: configuration, features: features).examine()
-        #expect(found.counts.unknownKeys == 0, "\(found.text)")
+        expect(found.counts.unknownKeys, equals: 0, "\(found.text)")
     }
 
     private static func talk(_ port: Int, _ token: String) throws {
@@ -165,15 +166,15 @@ import Tokens
         try client.receive(#""type":"voted","id":3,"poll":"lunch","counts":{"soup":1}}"#)
         try client.receive(#""type":"poll","#)
         let response = try PollsClient.get("/v1/polls/lunch", port: port, token: token)
-        #expect(
+        expect(
             response.contains("200 OK") && response.contains(#"{"poll":"lunch","counts":{"soup":1}}"#), "\(response)")
         try client.send(#"{"type":"tally","id":4,"ballots":["soup","pie","pie"]}"#)
         try client.receive(#"{"type":"tallied","id":4,"winner":"pie"}"#)
-        #expect(try PollsClient.get("/v1/polls/lunch/winner", port: port, token: token).contains(#"{"winner":"soup"}"#))
-        #expect(try PollsClient.get("/v1/polls/lunch", port: port, token: "none").contains("401"))
+        try expect(PollsClient.get("/v1/polls/lunch/winner", port: port, token: token).contains(#"{"winner":"soup"}"#))
+        try expect(PollsClient.get("/v1/polls/lunch", port: port, token: "none").contains("401"))
         let metrics = try PollsClient.get("/metrics", port: port, token: token)
-        #expect(metrics.contains(#"presence_workers_done_total{pool="tallies"} 2"#), "\(metrics)")
-        #expect(metrics.contains(#"presence_workers_running_seconds_count{pool="tallies"} 2"#))
-        #expect(try PollsClient.get("/metrics", port: port, token: token).contains("presence_poll_votes_total 1"))
+        expect(metrics.contains(#"presence_workers_done_total{pool="tallies"} 2"#), "\(metrics)")
+        expect(metrics.contains(#"presence_workers_running_seconds_count{pool="tallies"} 2"#))
+        try expect(PollsClient.get("/metrics", port: port, token: token).contains("presence_poll_votes_total 1"))
     }
 }

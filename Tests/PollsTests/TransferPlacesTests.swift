@@ -1,3 +1,4 @@
+import Expectations
 import Glibc
 import Testing
 
@@ -21,35 +22,35 @@ import Testing
             let (slow, other, third) = (
                 Self.from("192.0.2.1"), Self.from("192.0.2.2"), Self.from("192.0.2.3")
             )
-            #expect(try scene.put("lunch", PicturesTests.picture, token: scene.ana).status == 201)
+            try expect(scene.put("lunch", PicturesTests.picture, token: scene.ana).status, equals: 201)
             func begin(_ address: String) throws -> RawClient {
                 let client = try RawClient(port: scene.port, receiveBuffer: 4_096)
                 try client.send(scene.request(path, [address], token: scene.ana))
-                #expect(try client.readHead().hasPrefix("HTTP/1.1 200 "))
+                try expect(client.readHead().hasPrefix("HTTP/1.1 200 "))
                 return client
             }
             var clients = [try begin(slow), try begin(slow)]
             let refused = try scene.send(path, [slow], token: scene.bob)
-            #expect(refused.status == 429 && refused.head.contains("Retry-After: 1\r\n"), "\(refused.text)")
-            #expect(try scene.metric("limit_met_total{limit=\"downloads_per_address\"}") == 1)
+            expect(refused.status == 429 && refused.head.contains("Retry-After: 1\r\n"), "\(refused.text)")
+            try expect(scene.metric("limit_met_total{limit=\"downloads_per_address\"}"), equals: 1)
             // A response of one piece needs no place.
-            #expect(try scene.send(path, [slow, "Range: bytes=0-65535"], token: scene.bob).status == 206)
-            #expect(try scene.send(path, [other], token: scene.bob).body == PicturesTests.picture)
+            try expect(scene.send(path, [slow, "Range: bytes=0-65535"], token: scene.bob).status, equals: 206)
+            try expect(scene.send(path, [other], token: scene.bob).body, equals: PicturesTests.picture)
             try scene.wait(until: "http_downloads", is: 2)
             // Backends, which act for many users, and this machine's own addresses are not counted.
             clients += [try begin(other)]
-            #expect(try scene.send(path, [slow], token: scene.backend).status == 200)
+            try expect(scene.send(path, [slow], token: scene.backend).status, equals: 200)
             try scene.wait(until: "http_downloads", is: 3)
-            #expect(try scene.send(path, [], token: scene.bob).status == 200)
+            try expect(scene.send(path, [], token: scene.bob).status, equals: 200)
             try scene.wait(until: "http_downloads", is: 3)
             clients += [try begin(third)]
             // An address with one place gets none of an address with two, however slow that one is.
             let full = try scene.send(path, [third], token: scene.bob)
-            #expect(full.status == 503 && full.head.contains("Retry-After: 1\r\n"))
+            expect(full.status == 503 && full.head.contains("Retry-After: 1\r\n"))
             // A finished download frees a place for its own address.
             clients.removeFirst()
             try scene.wait(until: "http_downloads", is: 3)
-            #expect(try scene.send(path, [slow], token: scene.bob).status == 200)
+            try expect(scene.send(path, [slow], token: scene.bob).status, equals: 200)
             withExtendedLifetime(clients) {}
         }
     }
@@ -71,21 +72,21 @@ import Testing
             }
             let (slow, other) = (Self.from("2001:db8::1"), Self.from("2001:db8:0:1::1"))
             let first = try begin(scene.ana, slow)
-            #expect(try first.readHead().hasPrefix("HTTP/1.1 100 "))
+            try expect(first.readHead().hasPrefix("HTTP/1.1 100 "))
             // Another address of the same /64.
             let refused = try begin(scene.bob, Self.from("2001:db8::2")).readResponse()
-            #expect(refused.status == 429 && refused.text.contains("from this address"), "\(refused.text)")
-            #expect(try scene.metric("limit_met_total{limit=\"uploads_per_address\"}") == 1)
+            expect(refused.status == 429 && refused.text.contains("from this address"), "\(refused.text)")
+            try expect(scene.metric("limit_met_total{limit=\"uploads_per_address\"}"), equals: 1)
             let backend = try begin(scene.backend, slow)
-            #expect(try backend.readHead().hasPrefix("HTTP/1.1 100 "))
+            try expect(backend.readHead().hasPrefix("HTTP/1.1 100 "))
             let second = try begin(scene.bob, other)
-            #expect(try second.readHead().hasPrefix("HTTP/1.1 100 "))
+            try expect(second.readHead().hasPrefix("HTTP/1.1 100 "))
             for client in [first, backend, second] {
                 try client.send([UInt8](repeating: 1, count: 1_000))
-                #expect(try client.readResponse().status == 201)
+                try expect(client.readResponse().status, equals: 201)
             }
             try scene.wait(until: "http_uploads", is: 0)
-            #expect(try scene.put("other", [1], token: scene.bob, [slow]).status == 201)
+            try expect(scene.put("other", [1], token: scene.bob, [slow]).status, equals: 201)
         }
     }
 
@@ -96,30 +97,30 @@ import Testing
                 try scene.send(
                     "\(method) /v1/polls/lunch/print", range.map { ["Range: bytes=\($0)"] } ?? [], token: scene.bob)
             }
-            #expect(try get().body == print)
+            try expect(get().body, equals: print)
             for (range, wanted) in [
                 ("0-0", 0..<1), ("0-65535", 0..<65_536), ("0-65536", 0..<65_537), ("0-524287", 0..<524_288),
                 ("0-524288", 0..<524_289), ("70000-1200000", 70_000..<1_200_001), ("-600000", 1_497_152..<2_097_152),
             ] {
                 try scene.wait(until: "http_downloads", is: 0)
                 let part = try get(range)
-                #expect(part.status == 206 && part.body == Array(print[wanted]), "\(range)")
+                expect(part.status == 206 && part.body == Array(print[wanted]), "\(range)")
             }
             let head = try get(nil, "HEAD")
-            #expect(head.status == 200 && head.head.contains("Content-Length: 2097152\r\n"))
+            expect(head.status == 200 && head.head.contains("Content-Length: 2097152\r\n"))
             try scene.wait(until: "http_downloads", is: 0)
             // The size of one fetch.
             let slow = try RawClient(port: scene.port, receiveBuffer: 4_096)
             try slow.send(scene.request(path, ["Range: bytes=0-524287"], token: scene.ana))
             _ = try slow.readHead()
-            #expect(try scene.metric("http_downloads") == 1)
-            #expect(try get("0-65536").status == 503)
-            #expect(try get("0-65535").status == 206)
+            try expect(scene.metric("http_downloads"), equals: 1)
+            try expect(get("0-65536").status, equals: 503)
+            try expect(get("0-65535").status, equals: 206)
             while try scene.metric("outbox_bytes") == 0 { usleep(2_000) }
-            #expect(try scene.metric("outbox_bytes") <= 65_536)
-            #expect(try slow.read(524_288) == Array(print[..<524_288]))
+            try expect(scene.metric("outbox_bytes") <= 65_536)
+            try expect(slow.read(524_288), equals: Array(print[..<524_288]))
             try scene.wait(until: "http_downloads", is: 0)
-            #expect(try scene.metric("outbox_bytes") == 0)
+            try expect(scene.metric("outbox_bytes"), equals: 0)
         }
     }
 }

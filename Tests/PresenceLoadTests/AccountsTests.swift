@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -7,22 +8,22 @@ import Testing
     @Test func `each kind of call is counted and timed, and tokens are used once`() throws {
         let server = try AnsweringServer()
         let report = try measure(server, "--people", "6", "--calls", "9", "--sign-ins", "8", "--burst", "0")
-        #expect(report.failures == [])
-        #expect(report.measured.map(\.name) == ["sign-ups", "sign-ins", "refreshes", "GET /v1/me", "name checks"])
-        #expect(report.measured.map(\.calls) == [6, 8, 9, 9, 9])
-        #expect(report.measured.allSatisfy { $0.latencyMilliseconds?.count == $0.calls && $0.callsPerSecond > 0 })
+        expect(report.failures, equals: [])
+        expect(report.measured.map(\.name), equals: ["sign-ups", "sign-ins", "refreshes", "GET /v1/me", "name checks"])
+        expect(report.measured.map(\.calls), equals: [6, 8, 9, 9, 9])
+        expect(report.measured.allSatisfy { $0.latencyMilliseconds?.count == $0.calls && $0.callsPerSecond > 0 })
         let seen = server.seen
-        #expect(seen.count == 41)
+        expect(seen.count, equals: 41)
         // The six tokens and nine refreshes include three of a second round, with the first round's tokens.
         let shown = seen.compactMap { $0.firstMatch(of: /"refreshToken":"(\w+)"/).map { String($0.1) } }
-        #expect(shown.count == 9 && Set(shown).count == 9)
-        #expect(seen.filter { $0.hasPrefix("GET /v1/me ") }.allSatisfy { $0.contains("Authorization: Bearer A") })
+        expect(shown.count == 9 && Set(shown).count == 9)
+        expect(seen.filter { $0.hasPrefix("GET /v1/me ") }.allSatisfy { $0.contains("Authorization: Bearer A") })
     }
 
     @Test func `an unexpected answer is reported, with its status`() throws {
         let server = try AnsweringServer { $0.hasPrefix("GET /v1/me ") ? (500, "", "{}") : nil }
         let report = try measure(server, "--people", "2", "--calls", "3", "--sign-ins", "2", "--burst", "0")
-        #expect(report.failures == ["3 of the GET /v1/me were answered 500"])
+        expect(report.failures, equals: ["3 of the GET /v1/me were answered 500"])
     }
 
     @Test func `a rejected call gets the time to retry, in head and body`() throws {
@@ -34,18 +35,18 @@ import Testing
         defer { server.stop() }
         var people = try accounts(server, people: 3)
         let burst = try people.burst(9)
-        #expect(burst.signedIn == 3 && burst.told == 3 && burst.failed == [503: 3])
-        #expect(burst.signedInMilliseconds?.count == 3 && burst.toldMilliseconds?.count == 3)
+        expect(burst.signedIn == 3 && burst.told == 3 && burst.failed == [503: 3])
+        expect(burst.signedInMilliseconds?.count == 3 && burst.toldMilliseconds?.count == 3)
     }
 
     @Test func `answers come in pieces, and end with their length`() throws {
         let text =
             "HTTP/1.1 503 Service Unavailable\r\nRetry-After: 3\r\nContent-Length: 19\r\n\r\n{\"retryAfter\":3000}"
         let bytes = Array(text.utf8)
-        for count in 0..<bytes.count { #expect(try HTTPAnswer(Array(bytes[..<count])) == nil) }
+        for count in 0..<bytes.count { try expect(HTTPAnswer(Array(bytes[..<count])), equals: nil) }
         let answer = try #require(try HTTPAnswer(bytes))
-        #expect(answer.status == 503 && answer.retryAfter == 3 && answer.saysWhen)
-        #expect(try HTTPAnswer(Array("HTTP/1.1 204 No Content\r\n\r\n".utf8))?.status == 204)
+        expect(answer.status == 503 && answer.retryAfter == 3 && answer.saysWhen)
+        try expect(HTTPAnswer(Array("HTTP/1.1 204 No Content\r\n\r\n".utf8))?.status, equals: 204)
         #expect(throws: Failure.self) { try HTTPAnswer(Array("SSH-2.0-x\r\n\r\n".utf8)) }
     }
 

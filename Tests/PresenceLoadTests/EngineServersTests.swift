@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -20,8 +21,8 @@ import Testing
         try engine.run(listener)
         engine.closeAll()
         for server in servers { try server.finish() }
-        #expect(listener.messages == [0: "first", 1: "second"])
-        #expect(engine.reads >= 2)
+        expect(listener.messages, equals: [0: "first", 1: "second"])
+        expect(engine.reads >= 2)
     }
 
     @Test func `a scenario gets the input and the end of its own pipe; a file cannot be attached`() throws {
@@ -29,17 +30,17 @@ import Testing
         try #require(pipe(&ends) == 0)
         let engine = try Engine(endpoint: Endpoint(url: "ws://127.0.0.1:1/"), connections: 1)
         let listener = Listener(engine: engine, until: 1)
-        #expect(engine.attach(ends[0]))
-        #expect(write(ends[1], "go", 2) == 2)
+        expect(engine.attach(ends[0]))
+        expect(write(ends[1], "go", 2), equals: 2)
         try engine.run(listener)
-        #expect(listener.input == ["go"])
+        expect(listener.input, equals: ["go"])
         close(ends[1])
         try engine.run(listener)
-        #expect(listener.input == ["go", ""])
+        expect(listener.input, equals: ["go", ""])
         engine.detach(ends[0])
         close(ends[0])
         let nothing = open("/dev/null", O_RDONLY)
-        #expect(!engine.attach(nothing))
+        expect(!engine.attach(nothing))
         close(nothing)
     }
 }

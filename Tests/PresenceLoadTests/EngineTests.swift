@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import presence_load
@@ -8,12 +9,12 @@ import Testing
             try peer.upgrade()
             try peer.send([0x89, 3] + Array("abc".utf8))
             let pong = try peer.readFrame()
-            #expect(pong.opcode == 0xA && pong.payload == Array("abc".utf8))
+            expect(pong.opcode == 0xA && pong.payload == Array("abc".utf8))
             try peer.sendText("done")
         }
         let listener = Listener(until: 1)
         try server.run(listener)
-        #expect(listener.messages == ["done"])
+        expect(listener.messages, equals: ["done"])
     }
 
     @Test func `messages arrive whole however they are cut`() throws {
@@ -31,7 +32,7 @@ import Testing
         }
         let listener = Listener(until: 5)
         try server.run(listener)
-        #expect(listener.messages == ["hello", long, "a", "", "b"])
+        expect(listener.messages, equals: ["hello", long, "a", "", "b"])
     }
 
     @Test func `a large message to a server that reads late arrives whole`() throws {
@@ -40,13 +41,13 @@ import Testing
             try peer.upgrade()
             try peer.sendText("go")
             let frame = try peer.readFrame()
-            #expect(frame.payload.count == text.utf8.count && frame.payload.elementsEqual(text.utf8))
+            expect(frame.payload.count == text.utf8.count && frame.payload.elementsEqual(text.utf8))
             try peer.sendText("got it")
         }
         let listener = Listener(until: 2)
         listener.answers = ["go": text]
         try server.run(listener)
-        #expect(listener.messages == ["go", "got it"])
+        expect(listener.messages, equals: ["go", "got it"])
     }
 
     @Test func `a close is reported with its code and reason, and answered`() throws {
@@ -54,24 +55,24 @@ import Testing
             try peer.upgrade()
             try peer.send([0x88, 6, 0x0F, 0xA4] + Array("gone".utf8))
             let answer = try peer.readFrame()
-            #expect(answer.opcode == 0x8 && answer.payload == [0x0F, 0xA4])
+            expect(answer.opcode == 0x8 && answer.payload == [0x0F, 0xA4])
         }
         let listener = Listener(until: 1)
         try server.run(listener)
-        #expect(listener.closings == [.closed(code: 4004, reason: "gone")])
+        expect(listener.closings, equals: [.closed(code: 4004, reason: "gone")])
     }
 
     @Test func `a lost, a refused and a violating connection are distinguished`() throws {
         let broken = Listener(until: 1)
         try ScriptedServer { try $0.upgrade() }.run(broken)
-        #expect(broken.closings == [.lost("the server hung up")])
+        expect(broken.closings, equals: [.lost("the server hung up")])
 
         let refused = Listener(until: 1)
         try ScriptedServer { peer in
             _ = try peer.readHead()
             try peer.send(Array("HTTP/1.1 400 Bad Request\r\n\r\n".utf8))
         }.run(refused)
-        #expect(refused.closings == [.refused("the upgrade was answered HTTP/1.1 400 Bad Request")])
+        expect(refused.closings, equals: [.refused("the upgrade was answered HTTP/1.1 400 Bad Request")])
 
         let wild = Listener(until: 1)
         try ScriptedServer { peer in
@@ -79,7 +80,7 @@ import Testing
             try peer.send([0x82, 1, 0])
             _ = try? peer.readFrame()
         }.run(wild)
-        #expect(wild.closings == [.violation("a binary message")])
+        expect(wild.closings, equals: [.violation("a binary message")])
     }
 
     @Test func `an address without a server is a refusal that names it`() throws {
@@ -94,7 +95,7 @@ import Testing
             Issue.record("not refused")
             return
         }
-        #expect(why == "no server answers at \(url): Connection refused")
+        expect(why, equals: "no server answers at \(url): Connection refused")
     }
 
     @Test func `messages after the scenario has closed are not delivered`() throws {
@@ -102,14 +103,14 @@ import Testing
             try peer.upgrade()
             try peer.send([0x81, 1] + Array("a".utf8) + [0x81, 1] + Array("b".utf8))
             let goodbye = try peer.readFrame()
-            #expect(goodbye.opcode == 0x8 && goodbye.payload == [0x03, 0xE8])
+            expect(goodbye.opcode == 0x8 && goodbye.payload == [0x03, 0xE8])
             try peer.send([0x88, 2, 0x03, 0xE8])
         }
         let listener = Listener(until: 1)
         listener.closesAfterFirst = true
         try server.run(listener)
-        #expect(listener.messages == ["a"])
-        #expect(listener.closings.isEmpty)
+        expect(listener.messages, equals: ["a"])
+        expect(listener.closings.isEmpty)
     }
 }
 
@@ -125,7 +126,7 @@ private final class Listener: Scenario {
 
     init(until enough: Int) { self.enough = enough }
 
-    func opened(_ connection: ConnectionID, tag: Int) { #expect(tag == 7) }
+    func opened(_ connection: ConnectionID, tag: Int) { expect(tag, equals: 7) }
 
     func received(_ message: UnsafeRawBufferPointer, on connection: ConnectionID, tag: Int, at: Instant) {
         let text = String(decoding: message, as: UTF8.self)

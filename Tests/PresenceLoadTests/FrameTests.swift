@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import presence_load
@@ -15,7 +16,7 @@ import Testing
         }
         let mask = frame[start..<start + 4]
         let payload = frame[(start + 4)...].enumerated().map { $1 ^ mask[mask.startIndex + $0 % 4] }
-        #expect(payload.count == length)
+        expect(payload.count, equals: length)
         return (frame[0], payload)
     }
 
@@ -28,31 +29,31 @@ import Testing
         let payload = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 31) }
         writer.append(.text, payload, to: &frame)
         let (opcode, read) = try read(frame)
-        #expect(opcode == 0x81)
-        #expect(read == payload)
+        expect(opcode, equals: 0x81)
+        expect(read, equals: payload)
     }
 
     @Test func `two frames have different masks`() {
         var writer = FrameWriter(seed: 7)
         var frames: [[UInt8]] = [[], []]
         for index in frames.indices { writer.append(.text, Array("hello".utf8), to: &frames[index]) }
-        #expect(frames[0][2..<6] != frames[1][2..<6])
+        expect(frames[0][2..<6] != frames[1][2..<6])
     }
 
     @Test func `a server's heads of all three lengths are read`() {
         func header(_ length: Int, _ payload: Int) -> FrameHeader.Parsed {
             .header(FrameHeader(isFinal: true, opcode: .text, length: length, payloadLength: payload))
         }
-        #expect(parse([0x81, 125]) == header(2, 125))
-        #expect(parse([0x81, 126, 0x01, 0x00]) == header(4, 256))
-        #expect(parse([0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]) == header(10, 65_536))
-        #expect(
-            parse([0x01, 5]) == .header(FrameHeader(isFinal: false, opcode: .text, length: 2, payloadLength: 5)))
+        expect(parse([0x81, 125]), equals: header(2, 125))
+        expect(parse([0x81, 126, 0x01, 0x00]), equals: header(4, 256))
+        expect(parse([0x81, 127, 0, 0, 0, 0, 0, 1, 0, 0]), equals: header(10, 65_536))
+        expect(
+            parse([0x01, 5]), equals: .header(FrameHeader(isFinal: false, opcode: .text, length: 2, payloadLength: 5)))
     }
 
     @Test(arguments: [[], [0x81], [0x81, 126], [0x81, 126, 1], [0x81, 127, 0, 0, 0, 0, 0, 1, 0]] as [[UInt8]])
     func `half a head is incomplete`(bytes: [UInt8]) {
-        #expect(parse(bytes) == .incomplete)
+        expect(parse(bytes), equals: .incomplete)
     }
 
     @Test(

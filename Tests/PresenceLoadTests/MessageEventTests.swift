@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import presence_load
@@ -9,16 +10,16 @@ import Testing
         let message = #""message":{"id":"m417","seq":58,"version":61,"from":"ana","at":1763712000000,"text":"Hi"}"#
         let told = try #require(
             event(#"{"type":"message","conversation":"c1",\#(message),"conversationVersion":61,"at":1763712000000}"#))
-        #expect(told.kind == .event && told.number == 417 && told.seq == 58)
+        expect(told.kind == .event && told.number == 417 && told.seq == 58)
         let sent = try #require(event(#"{"type":"sent","id":427,"conversation":"c1",\#(message)}"#))
-        #expect(sent.kind == .answer && sent.number == 417 && sent.seq == 58)
+        expect(sent.kind == .answer && sent.number == 417 && sent.seq == 58)
     }
 
     @Test func `any other message is neither`() {
-        #expect(event(#"{"type":"messages","id":1,"messages":[]}"#) == nil)
-        #expect(event(#"{"type":"message","conversation":"c1","message":{"id":"x","seq":1}}"#) == nil)
-        #expect(event(#"{"type":"message","conversation":"c1","message":{"id":"m1"}}"#) == nil)
-        #expect(event("") == nil)
+        expect(event(#"{"type":"messages","id":1,"messages":[]}"#) == nil)
+        expect(event(#"{"type":"message","conversation":"c1","message":{"id":"x","seq":1}}"#) == nil)
+        expect(event(#"{"type":"message","conversation":"c1","message":{"id":"m1"}}"#) == nil)
+        expect(event("") == nil)
     }
 
     @Test func `options that cannot be measured are rejected`() {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -24,57 +25,57 @@ import Testing
             "--watchers", "30", "--people", "4", "--pending", "4", "--changes", "100", "--message-bytes", "300",
         ]
         let report = try FanoutCommand.parse(arguments + flags).measure()
-        #expect(report.failures == [])
-        #expect(report.deliveries == 3_000)
-        #expect(report.conflated == 0)
-        #expect(report.messageBytes == 300)
-        #expect(report.latency?.count == 3_000)
-        #expect(report.acknowledgement?.count == 100)
-        #expect(try json(report)["serverCPUMicrosecondsPerDelivery"] as? Double ?? 0 > 0)
+        expect(report.failures, equals: [])
+        expect(report.deliveries, equals: 3_000)
+        expect(report.conflated, equals: 0)
+        expect(report.messageBytes, equals: 300)
+        expect(report.latency?.count, equals: 3_000)
+        expect(report.acknowledgement?.count, equals: 100)
+        try expect(json(report)["serverCPUMicrosecondsPerDelivery"] as? Double ?? 0 > 0)
     }
 
     @Test func `an event of a peer is as long as ours unless another length is asked for`() throws {
         let report = try FanoutCommand.parse(arguments + ["--watchers", "1", "--changes", "1"]).measure()
-        #expect(report.messageBytes == PresenceDialect.shortestEvent)
+        expect(report.messageBytes, equals: PresenceDialect.shortestEvent)
     }
 
     @Test func `each step of connections is measured apart, the last though it is short`() throws {
         let report = try ConnectCommand.parse(arguments + ["--connections", "50", "--step", "20"]).measure()
-        #expect(report.failures == [])
-        #expect(report.connections == 50)
-        #expect(report.steps.map(\.connections) == [20, 40, 50])
-        #expect(report.steps.allSatisfy { $0.serverCPUMicrosecondsPerConnection ?? 0 > 0 })
-        #expect(report.lastStepToFirstStep != nil)
-        #expect(report.latencyMilliseconds?.count == 50)
+        expect(report.failures, equals: [])
+        expect(report.connections, equals: 50)
+        expect(report.steps.map(\.connections), equals: [20, 40, 50])
+        expect(report.steps.allSatisfy { $0.serverCPUMicrosecondsPerConnection ?? 0 > 0 })
+        expect(report.lastStepToFirstStep != nil)
+        expect(report.latencyMilliseconds?.count, equals: 50)
     }
 
     @Test func `connections by the clock are late by no more than they are`() throws {
         let flags = ["--connections", "20", "--rate", "200", "--at-once", "5"]
         let report = try ConnectCommand.parse(arguments + flags).measure()
-        #expect(report.connections == 20)
-        #expect(report.seconds > 0.09)
-        #expect(report.latenessMilliseconds?.count == 20)
+        expect(report.connections, equals: 20)
+        expect(report.seconds > 0.09)
+        expect(report.latenessMilliseconds?.count, equals: 20)
     }
 
     @Test func `memory is read before, during and after the quiet`() throws {
         let flags = ["--connections", "20", "--seconds", "0.1", "--settling", "0"]
         let report = try IdleCommand.parse(arguments + flags).measure()
-        #expect(report.serverEmpty.anonymousKB > 0)
-        #expect(report.serverWatchingMore.privateDirtyKB > 0)
-        #expect(report.seconds >= 0.1)
-        #expect(report.serverRedisRoundTripsPerSecond == nil, "a peer has no such count")
-        #expect(try json(report)["userKBPerConnection"] is Double)
+        expect(report.serverEmpty.anonymousKB > 0)
+        expect(report.serverWatchingMore.privateDirtyKB > 0)
+        expect(report.seconds >= 0.1)
+        expect(report.serverRedisRoundTripsPerSecond, equals: nil, "a peer has no such count")
+        try expect(json(report)["userKBPerConnection"] is Double)
     }
 
     @Test func `slow readers get the rest when they read again`() throws {
         let flags = ["--watchers", "20", "--slow", "5", "--people", "4", "--rate", "200", "--seconds", "0.3"]
         let report = try SlowCommand.parse(arguments + flags).measure()
-        #expect(report.failures == [])
-        #expect(report.allRead.deliveries == 20 * 4 * 15)
-        #expect(report.someDoNot.deliveries == 15 * 4 * 15, "the slow ones read nothing")
-        #expect(report.allRead.latencyMilliseconds?.count == 15 * 4 * 15)
-        #expect(report.catchUpDeliveries == 5 * 4 * 15)
-        #expect(report.slowReadersUpToDate == 5)
+        expect(report.failures, equals: [])
+        expect(report.allRead.deliveries, equals: 20 * 4 * 15)
+        expect(report.someDoNot.deliveries, equals: 15 * 4 * 15, "the slow ones read nothing")
+        expect(report.allRead.latencyMilliseconds?.count, equals: 15 * 4 * 15)
+        expect(report.catchUpDeliveries, equals: 5 * 4 * 15)
+        expect(report.slowReadersUpToDate, equals: 5)
     }
 
     @Test(
@@ -90,13 +91,13 @@ import Testing
         for (subjects, people) in [("pool", 30), ("clients", 50)] {
             let flags = ["--connections", "50", "--pool", "30", "--subjects", subjects]
             let gathering = try GatheringOptions.parse(flags)
-            #expect(gathering.people == people)
+            expect(gathering.people, equals: people)
             let crowd = gathering.crowd(isPeer: false)
             for client in 0..<50 {
                 let watched = gathering.watched(by: client, in: crowd, count: 20)
                 let more = gathering.watched(by: client, in: crowd, skipping: 20, count: 9)
-                #expect(Set(watched + more).count == 29)
-                #expect(!(watched + more).contains(crowd.watcher(client)))
+                expect(Set(watched + more).count, equals: 29)
+                expect(!(watched + more).contains(crowd.watcher(client)))
             }
         }
         #expect(throws: (any Error).self) { _ = try GatheringOptions.parse(["--watching", "400"]) }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Testing
@@ -12,7 +13,7 @@ import Testing
         var random = SeededRandom(seed: 1)
         var comeback = Comeback()
         let closing = Closing.closed(code: code, reason: #"{"reconnectAfter":4321}"#)
-        #expect(comeback.wait(after: closing, now: start, random: &random) == .milliseconds(4_321))
+        expect(comeback.wait(after: closing, now: start, random: &random), equals: .milliseconds(4_321))
     }
 
     @Test func `without advice waits are drawn below a bound that doubles, within linger up to a quarter of it`() throws
@@ -32,7 +33,7 @@ import Testing
                 longest = max(longest, try #require(comeback.wait(after: .lost("gone"), now: now, random: &random)))
             }
             let bound = failures[failure].1
-            #expect(longest <= .seconds(bound) && longest > .seconds(bound * 0.9))
+            expect(longest <= .seconds(bound) && longest > .seconds(bound * 0.9))
         }
     }
 
@@ -42,22 +43,22 @@ import Testing
         for _ in 0..<20 { _ = comeback.wait(after: .refused("nobody"), now: start, random: &random) }
         comeback.connected(at: start, linger: 10_000)
         let wait = try #require(comeback.wait(after: .lost("gone"), now: start + .seconds(5), random: &random))
-        #expect(wait <= .milliseconds(500))
+        expect(wait <= .milliseconds(500))
     }
 
     @Test(arguments: [1008, 4001, 4004, 4006] as [UInt16])
     func `a client that must not return stays away`(code: UInt16) {
         var random = SeededRandom(seed: 1)
         var comeback = Comeback()
-        #expect(comeback.wait(after: .closed(code: code, reason: ""), now: start, random: &random) == nil)
+        expect(comeback.wait(after: .closed(code: code, reason: ""), now: start, random: &random), equals: nil)
     }
 
     @Test func `screens are right when everyone is online and the bystanders' texts are the last ones`() {
         var screens = StormScreens(
             ring: Ring(total: 4, watching: 2), clients: NumberedUsers(prefix: "c"),
             bystanders: NumberedUsers(prefix: "b"), bystandersWatched: 1, bystanderCount: 2)
-        #expect(screens.wrong == 8)
-        #expect(screens.subscription(of: 3).users.map(\.string) == ["c0", "c1", "b1"])
+        expect(screens.wrong, equals: 8)
+        expect(screens.subscription(of: 3).users.map(\.string), equals: ["c0", "c1", "b1"])
         func presence(_ version: Int64, _ status: PresenceStatus, _ text: String? = nil) -> Presence {
             Presence(version: version, status: status, text: text)
         }
@@ -67,16 +68,16 @@ import Testing
         screens.apply(snapshot("c0", presence(5, .online)), by: 3)
         screens.apply(snapshot("c1", presence(6, .offline)), by: 3)
         screens.apply(snapshot("b1", presence(7, .online, "change 9")), by: 3)
-        #expect(screens.wrong == 7)
-        #expect(!screens.isRight(3, newest: [0, 9]))
+        expect(screens.wrong, equals: 7)
+        expect(!screens.isRight(3, newest: [0, 9]))
         screens.apply(presence(4, .online), of: UserID("c1")!, by: 3)
-        #expect(screens.wrong == 7, "an older event changes nothing")
+        expect(screens.wrong, equals: 7, "an older event changes nothing")
         screens.apply(presence(8, .online), of: UserID("c1")!, by: 3)
-        #expect(screens.wrong == 6)
-        #expect(screens.isRight(3, newest: [0, 9]))
-        #expect(!screens.isRight(3, newest: [0, 10]))
-        #expect(screens.subscription(of: 3).known[UserID("c1")!] == .init(presence: 8, profile: 0))
-        #expect(screens.subscription(of: 2).known.isEmpty)
+        expect(screens.wrong, equals: 6)
+        expect(screens.isRight(3, newest: [0, 9]))
+        expect(!screens.isRight(3, newest: [0, 10]))
+        expect(screens.subscription(of: 3).known[UserID("c1")!], equals: .init(presence: 8, profile: 0))
+        expect(screens.subscription(of: 2).known.isEmpty)
     }
 
     @Test func `a metrics page is read by series, and a restart is known by a counter that fell`() {
@@ -89,13 +90,13 @@ import Testing
 
             """
         let before = ServerMetrics(page: page)
-        #expect(before["deliveries_total"] == 120)
-        #expect(before[#"batch_events_bucket{le="1"}"#] == 30)
-        #expect(before["nothing"] == 0)
+        expect(before["deliveries_total"], equals: 120)
+        expect(before[#"batch_events_bucket{le="1"}"#], equals: 30)
+        expect(before["nothing"], equals: 0)
         let fewer = ServerMetrics(page: page.replacing("connections 7", with: "connections 2"))
-        #expect(!fewer.isRestarted(since: before), "connections may end without a restart")
+        expect(!fewer.isRestarted(since: before), "connections may end without a restart")
         let anew = ServerMetrics(page: page.replacing("deliveries_total 120", with: "deliveries_total 3"))
-        #expect(anew.isRestarted(since: before))
+        expect(anew.isRestarted(since: before))
     }
 
     @Test(arguments: [("exit 0", 0), ("exit 3", 3), ("kill -KILL $$", 128 + 9)] as [(String, Int32)])
@@ -106,7 +107,7 @@ import Testing
             sched_yield()
             status = command.status()
         }
-        #expect(status == expected)
+        expect(status, equals: expected)
     }
 
     @Test(arguments: [["--clients", "1"], ["--watch", "0"], ["--bystanders", "1"], ["--calm", "-1"]])

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Signing
@@ -8,24 +9,24 @@ import Testing
 @Suite struct SupportTests {
     @Test func `percentiles are right to three digits and the maximum is exact enough`() throws {
         var latencies = Latencies()
-        #expect(latencies.summary == nil)
+        expect(latencies.summary, equals: nil)
         for index in 1...10_000 { latencies.record(.milliseconds(Double(index) / 100)) }
         let summary = try #require(latencies.summary)
-        #expect(summary.count == 10_000)
+        expect(summary.count, equals: 10_000)
         for (figure, expected) in [
             (summary.p50, 50.0), (summary.p90, 90), (summary.p99, 99), (summary.p999, 99.9), (summary.max, 100),
         ] {
-            #expect(abs(figure - expected) / expected < 0.002)
+            expect(abs(figure - expected) / expected < 0.002)
         }
-        #expect(summary.p999 <= summary.max)
+        expect(summary.p999 <= summary.max)
     }
 
     @Test func `a latency beyond a minute is kept, and one below nothing counts as nothing`() {
         var latencies = Latencies()
         latencies.record(.seconds(300))
         latencies.record(-5)
-        #expect(latencies.count == 2)
-        #expect(abs(latencies.summary!.max - 300_000) < 300)
+        expect(latencies.count, equals: 2)
+        expect(abs(latencies.summary!.max - 300_000) < 300)
     }
 
     @Test func `the tool reports when it was the bottleneck itself`() {
@@ -33,33 +34,33 @@ import Testing
         onTime.record(.milliseconds(0.1))
         var late = Latencies()
         late.record(.milliseconds(50))
-        #expect(Bottlenecks.find(cpuShare: 0.5, lateness: onTime).isEmpty)
-        #expect(Bottlenecks.find(cpuShare: 0.97, lateness: nil).count == 1)
-        #expect(Bottlenecks.find(cpuShare: 0.97, lateness: late).count == 2)
+        expect(Bottlenecks.find(cpuShare: 0.5, lateness: onTime).isEmpty)
+        expect(Bottlenecks.find(cpuShare: 0.97, lateness: nil).count, equals: 1)
+        expect(Bottlenecks.find(cpuShare: 0.97, lateness: late).count, equals: 2)
     }
 
     @Test func `numbers are grouped by thousands`() {
-        #expect(formatted(0) == "0")
-        #expect(formatted(-1_234_567) == "-1,234,567")
-        #expect(formatted(1_234.56) == "1,234.6")
-        #expect(formatted(-0.25, digits: 2) == "-0.25")
-        #expect(formatted(999.6, digits: 0) == "1,000")
+        expect(formatted(0), equals: "0")
+        expect(formatted(-1_234_567), equals: "-1,234,567")
+        expect(formatted(1_234.56), equals: "1,234.6")
+        expect(formatted(-0.25, digits: 2), equals: "-0.25")
+        expect(formatted(999.6, digits: 0), equals: "1,000")
     }
 
     @Test func `a token is signed with the secret and has its user and expiry`() throws {
         let secret = "a secret of thirty-two bytes or more"
         let mint = try #require(TokenMint(secret: secret))
         let parts = mint.token(user: "a\"\\b").split(separator: ".")
-        #expect(parts.count == 3)
+        expect(parts.count, equals: 3)
         func data(_ part: Substring) throws -> Data {
             let text = part.replacing("-", with: "+").replacing("_", with: "/")
             return try #require(Data(base64Encoded: text + String(repeating: "=", count: (4 - text.count % 4) % 4)))
         }
         let claims = try #require(try JSONSerialization.jsonObject(with: data(parts[1])) as? [String: Any])
-        #expect(claims["sub"] as? String == "a\"\\b")
-        #expect(try #require(claims["exp"] as? Double) > Date().timeIntervalSince1970 + 80_000)
+        expect(claims["sub"] as? String, equals: "a\"\\b")
+        try expect(#require(claims["exp"] as? Double) > Date().timeIntervalSince1970 + 80_000)
         let key = try #require(HMACKey(.hs256, secret: Array(secret.utf8)))
-        #expect(key.verify(Array(try data(parts[2])), of: Array("\(parts[0]).\(parts[1])".utf8)[...]))
+        expect(key.verify(Array(try data(parts[2])), of: Array("\(parts[0]).\(parts[1])".utf8)[...]))
     }
 
     @Test func `white space around the secret does not count, and a missing, empty or short one is a sentence`() throws
@@ -75,20 +76,20 @@ import Testing
         #expect(throws: Failure("the secret in \(file.path) is too short")) { _ = try TokenMint(file: file.path) }
         try Data("a secret of thirty-two bytes or more\n".utf8).write(to: file)
         let signature = try TokenMint(file: file.path).token(user: "ana", lifetime: 0)
-        #expect(signature.split(separator: ".").count == 3)
+        expect(signature.split(separator: ".").count, equals: 3)
     }
 
     @Test func `connections begin at their rate, and never too many at once`() {
         var ramp = Ramp(total: 1_000, rate: 100)
         let start = Instant(nanoseconds: 0)
         func due(_ seconds: Double, ready: Int) -> Range<Int> { ramp.due(now: start + .seconds(seconds), ready: ready) }
-        #expect(due(0, ready: 0) == 0..<1)
-        #expect(ramp.next(now: start) == start + .milliseconds(10))
-        #expect(due(1, ready: 0) == 1..<101)
-        #expect(due(9, ready: 0) == 101..<Ramp.atOnce)
-        #expect(ramp.next(now: start + .seconds(9)) == nil, "answers must come first")
-        #expect(due(99, ready: 900) == Ramp.atOnce..<1_000)
-        #expect(due(99, ready: 1_000).isEmpty)
+        expect(due(0, ready: 0), equals: 0..<1)
+        expect(ramp.next(now: start), equals: start + .milliseconds(10))
+        expect(due(1, ready: 0), equals: 1..<101)
+        expect(due(9, ready: 0), equals: 101..<Ramp.atOnce)
+        expect(ramp.next(now: start + .seconds(9)), equals: nil, "answers must come first")
+        expect(due(99, ready: 900), equals: Ramp.atOnce..<1_000)
+        expect(due(99, ready: 1_000).isEmpty)
     }
 
     @Test func `a list is cut into pieces that know how many follow`() {
@@ -99,8 +100,8 @@ import Testing
             pieces.append(next.piece)
             left.append(next.left)
         }
-        #expect(pieces == [[1, 2], [3, 4], [5]])
-        #expect(left == [2, 1, 0])
+        expect(pieces, equals: [[1, 2], [3, 4], [5]])
+        expect(left, equals: [2, 1, 0])
     }
 
     @Test func `the same bytes are decoded once, and others never mistaken for them`() throws {
@@ -117,23 +118,23 @@ import Testing
                     Issue.record("not a presence")
                     return
                 }
-                #expect(presence.version == Int64(version))
+                expect(presence.version, equals: Int64(version))
             }
         }
-        #expect(cache.misses <= 40, "only events that share a place are decoded again")
+        expect(cache.misses <= 40, "only events that share a place are decoded again")
         #expect(throws: (any Error).self) { try decode("{\"type\":") }
     }
 
     @Test func `the clock of a process that does not exist is refused`() throws {
         #expect(throws: Failure.self) { _ = try ProcessorTime(processes: [999_999_999]) }
         let own = try ProcessorTime(processes: [getpid()])
-        #expect(own.used() > 0)
+        expect(own.used() > 0)
     }
 
     @Test func `names make valid ids, each its own`() {
         let ids = (0..<200).map { Names.id(of: Names.name($0)) }
-        #expect(ids.allSatisfy { UserID($0) != nil })
-        #expect(Set(ids).count == ids.count)
-        #expect(ids[2] == "chloe")
+        expect(ids.allSatisfy { UserID($0) != nil })
+        expect(Set(ids).count, equals: ids.count)
+        expect(ids[2], equals: "chloe")
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import presence_load
@@ -15,32 +16,32 @@ import Testing
     }
 
     @Test func `the accept key is the one of RFC 6455`() {
-        #expect(Upgrade.accept("dGhlIHNhbXBsZSBub25jZQ==") == "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
+        expect(Upgrade.accept("dGhlIHNhbXBsZSBub25jZQ=="), equals: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=")
     }
 
     @Test func `the request asks for the protocol's path, host and subprotocol`() throws {
         let request = String(decoding: try upgrade().upgrade.request, as: UTF8.self)
-        #expect(request.hasPrefix("GET /v1/ws HTTP/1.1\r\nHost: 127.0.0.1:4040\r\n"))
-        #expect(request.contains("\r\nSec-WebSocket-Protocol: presence.v1\r\n"))
-        #expect(request.hasSuffix("\r\n\r\n"))
+        expect(request.hasPrefix("GET /v1/ws HTTP/1.1\r\nHost: 127.0.0.1:4040\r\n"))
+        expect(request.contains("\r\nSec-WebSocket-Protocol: presence.v1\r\n"))
+        expect(request.hasSuffix("\r\n\r\n"))
     }
 
     @Test func `a right answer is accepted with its length, whatever follows`() throws {
         let (upgrade, accept) = try upgrade()
         let head = "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nsec-websocket-accept: \(accept)\r\n\r\n"
-        #expect(judge(upgrade, head) == .accepted(length: head.utf8.count))
-        #expect(judge(upgrade, head + "\u{1}x") == .accepted(length: head.utf8.count))
-        for end in [0, 3, head.count - 1] { #expect(judge(upgrade, String(head.prefix(end))) == .incomplete) }
+        expect(judge(upgrade, head), equals: .accepted(length: head.utf8.count))
+        expect(judge(upgrade, head + "\u{1}x"), equals: .accepted(length: head.utf8.count))
+        for end in [0, 3, head.count - 1] { expect(judge(upgrade, String(head.prefix(end))), equals: .incomplete) }
     }
 
     @Test func `another status, a wrong key and an endless head are refused`() throws {
         let (upgrade, _) = try upgrade()
-        #expect(
-            judge(upgrade, "HTTP/1.1 503 Service Unavailable\r\n\r\n")
-                == .refused("the upgrade was answered HTTP/1.1 503 Service Unavailable"))
+        expect(
+            judge(upgrade, "HTTP/1.1 503 Service Unavailable\r\n\r\n"),
+            equals: .refused("the upgrade was answered HTTP/1.1 503 Service Unavailable"))
         let wrong = judge(upgrade, "HTTP/1.1 101 Switching Protocols\r\nSec-WebSocket-Accept: abc\r\n\r\n")
-        #expect(wrong == .refused("the upgrade was answered without the right accept key"))
+        expect(wrong, equals: .refused("the upgrade was answered without the right accept key"))
         let endless = judge(upgrade, String(repeating: "x", count: Upgrade.longestHead + 1))
-        #expect(endless == .refused("an endless HTTP answer"))
+        expect(endless, equals: .refused("an endless HTTP answer"))
     }
 }

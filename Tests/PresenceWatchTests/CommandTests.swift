@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import TestSupport
@@ -26,24 +27,24 @@ struct CommandTests {
         ana.startTyping(in: room.id)
 
         let table = try await watch(server, "--once", "bob", "ana", "--conversation", room.id)
-        #expect(table.status == 0 && table.complaints == "")
-        #expect(table.output.count == 2)
-        #expect(table.output[0].hasPrefix("● Ana Silva  ana  online "))
-        #expect(table.output[0].contains("typing…"))
-        #expect(table.output[1].hasPrefix("○ bob"))
-        #expect(!table.output.joined().contains("\u{1B}"))
+        expect(table.status == 0 && table.complaints == "")
+        expect(table.output.count, equals: 2)
+        expect(table.output[0].hasPrefix("● Ana Silva  ana  online "))
+        expect(table.output[0].contains("typing…"))
+        expect(table.output[1].hasPrefix("○ bob"))
+        expect(!table.output.joined().contains("\u{1B}"))
 
         let json = try await watch(server, "--once", "--json", "bob", "ana", "--conversation", room.id)
-        #expect(json.status == 0)
+        expect(json.status, equals: 0)
         let objects = try json.output.map {
             try #require(JSONSerialization.jsonObject(with: Data($0.utf8)) as? [String: Any])
         }
-        #expect(objects.map { $0["type"] as? String } == ["person", "person", "typing"])
-        #expect(objects[0]["user"] as? String == "bob")
-        #expect(objects[0]["found"] as? Bool == false)
-        #expect(objects[1]["displayName"] as? String == "Ana Silva")
-        #expect(objects[1]["live"] as? Bool == true)
-        #expect(objects[2]["users"] as? [String] == ["ana"])
+        expect(objects.map { $0["type"] as? String }, equals: ["person", "person", "typing"])
+        expect(objects[0]["user"] as? String, equals: "bob")
+        expect(objects[0]["found"] as? Bool, equals: false)
+        expect(objects[1]["displayName"] as? String, equals: "Ana Silva")
+        expect(objects[1]["live"] as? Bool, equals: true)
+        expect(objects[2]["users"] as? [String], equals: ["ana"])
         await ana.disconnect()
     }
 
@@ -66,11 +67,11 @@ struct CommandTests {
             seen.append(line)
             if line.contains(#""status":"offline""#) { ana = try await server.client("ana") }
         }
-        #expect(seen.contains(#"{"state":"live","type":"connection"}"#))
-        #expect(seen.last?.contains(#""devices":["phone"]"#) == true)
-        #expect(seen.last?.contains(#""latency":"#) == true)
-        #expect(try await Patience.end(of: process) == 0)
-        #expect(try String(contentsOfFile: place.file("stderr"), encoding: .utf8) == "ended: 0\n")
+        expect(seen.contains(#"{"state":"live","type":"connection"}"#))
+        expect(seen.last?.contains(#""devices":["phone"]"#), equals: true)
+        expect(seen.last?.contains(#""latency":"#), equals: true)
+        try await expect(Patience.end(of: process), equals: 0)
+        try expect(String(contentsOfFile: place.file("stderr"), encoding: .utf8), equals: "ended: 0\n")
         await ana?.disconnect()
     }
 
@@ -78,29 +79,29 @@ struct CommandTests {
         let server = try await Server()
         let port = try FreePort.find()
         let token = try await server.token("viewer")
-        func expect(
+        func run(
             _ arguments: String..., token: String = token, url: String? = nil, fails status: Int32, _ sentence: String
         ) async throws {
             let environment = ["PRESENCE_URL": url ?? server.url, "PRESENCE_TOKEN": token]
             let result = try await Programs.run([Programs.watch] + arguments, environment: environment)
-            #expect(result.status == status, "\(arguments)")
-            #expect(result.complaints.hasPrefix("presence-watch: \(sentence)"), "\(result.complaints)")
-            #expect(result.complaints.split(separator: "\n").count == 1)
+            expect(result.status, equals: status, "\(arguments)")
+            expect(result.complaints.hasPrefix("presence-watch: \(sentence)"), "\(result.complaints)")
+            expect(result.complaints.split(separator: "\n").count, equals: 1)
         }
-        try await expect("ana", url: "ws://127.0.0.1:\(port)", fails: 69, "no connection to 127.0.0.1:\(port): ")
-        try await expect("ana", token: "not.a.token", fails: 77, "the server refused the token: ")
+        try await run("ana", url: "ws://127.0.0.1:\(port)", fails: 69, "no connection to 127.0.0.1:\(port): ")
+        try await run("ana", token: "not.a.token", fails: 77, "the server refused the token: ")
         let forged = String(token.dropLast(8)) + "AAAAAAAA"
-        try await expect(
+        try await run(
             "ana", token: forged, fails: 77, "the server refused the token: the token's signature is wrong")
-        try await expect(
+        try await run(
             "ana", url: "wss://127.0.0.1:\(server.port)", fails: 69,
             "no connection to 127.0.0.1:\(server.port): no TLS handshake: the port may be for plain ws")
-        try await expect("a b", fails: 64, "\"a b\" is not the id of a user")
-        try await expect("ana", "--url", "http://x", fails: 64, "http://x is not the address of a server")
-        try await expect("ana", token: "", fails: 64, "a token is needed: ")
-        try await expect("ana", "--token-file", "/nonexistent", fails: 64, "the token file /nonexistent cannot be read")
-        try await expect("ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
-        try await expect(
+        try await run("a b", fails: 64, "\"a b\" is not the id of a user")
+        try await run("ana", "--url", "http://x", fails: 64, "http://x is not the address of a server")
+        try await run("ana", token: "", fails: 64, "a token is needed: ")
+        try await run("ana", "--token-file", "/nonexistent", fails: 64, "the token file /nonexistent cannot be read")
+        try await run("ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
+        try await run(
             "--once", "ana", "--conversation", "c1", fails: 77, "c1 is not a conversation that you take part in")
     }
 
@@ -110,7 +111,7 @@ struct CommandTests {
             versions += try await Programs.run([program, "--version"]).output
         }
         let version = try #require(versions[0].split(separator: " ").last)
-        #expect(versions == ["presenced", "presence-watch", "presence-chat"].map { "\($0) \(version)" })
+        expect(versions, equals: ["presenced", "presence-watch", "presence-chat"].map { "\($0) \(version)" })
     }
 
     @Test func `a proxy's 403 to the upgrade of a former connection does not end it`() async throws {
@@ -132,14 +133,14 @@ struct CommandTests {
             }
         }
         process.signal(SIGINT)
-        #expect(try await Patience.end(of: process) == 128 + SIGINT && proxy.refusals == 1)
+        try await expect(Patience.end(of: process) == 128 + SIGINT && proxy.refusals == 1)
     }
 
     @Test func `an expired token ends it`() async throws {
         let server = try await Server()
         let expired = try await watch(server, "ana", token: try await server.token("viewer", expires: "20s"))
-        #expect(expired.status == 77)
-        #expect(expired.complaints.hasPrefix("presence-watch: the token expired; "))
+        expect(expired.status, equals: 77)
+        expect(expired.complaints.hasPrefix("presence-watch: the token expired; "))
     }
 
     @Test func `a token that is renewed in its file in time lets it continue`() async throws {
@@ -165,9 +166,9 @@ struct CommandTests {
                 process.signal(SIGTERM)
             }
         }
-        #expect(ana != nil)
+        expect(ana != nil)
         let status = try await Patience.end(of: process)
-        #expect(status == 128 + SIGTERM)
+        expect(status, equals: 128 + SIGTERM)
         await ana?.disconnect()
     }
 
@@ -178,13 +179,13 @@ struct CommandTests {
         let lost = try await Programs.run(
             ["sh", "-c", #""$@" "# + output + "; exit $?", "sh", Programs.watch] + flags + ["ana"],
             environment: environment)
-        #expect(lost.status == 74)
-        #expect(lost.complaints == "presence-watch: standard output cannot be written\n")
+        expect(lost.status, equals: 74)
+        expect(lost.complaints, equals: "presence-watch: standard output cannot be written\n")
     }
 
     @Test func `a wrong flag is reported with the usage`() async throws {
         let result = try await watch(nil, "--wrong", "ana")
-        #expect(result.status == 64)
-        #expect(result.complaints.contains("--wrong"))
+        expect(result.status, equals: 64)
+        expect(result.complaints.contains("--wrong"))
     }
 }

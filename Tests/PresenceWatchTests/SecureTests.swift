@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -11,7 +12,7 @@ struct SecureTests {
             openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=test \
                 -addext subjectAltName=DNS:localhost -keyout "$0/key.pem" -out "$0/certificate.pem" 2>/dev/null
             """
-        #expect(try await Programs.run(["sh", "-c", script, place.path]).status == 0)
+        try await expect(Programs.run(["sh", "-c", script, place.path]).status, equals: 0)
         let authority = place.file("certificate.pem")
         let server = try await Server(settings: [
             "PRESENCE_TLS_CERTIFICATE_FILE": authority, "PRESENCE_TLS_KEY_FILE": place.file("key.pem"),
@@ -24,10 +25,10 @@ struct SecureTests {
             return try await Programs.run([Programs.watch, "--once", "ana"], environment: environment)
         }
         let trusting = try await watch("localhost", trusting: authority)
-        #expect(trusting.status == 0 && trusting.output.count == 1, "\(trusting)")
+        expect(trusting.status == 0 && trusting.output.count == 1, "\(trusting)")
         let doubting = try await watch("localhost", trusting: nil)
-        #expect(doubting.status == 69 && doubting.output.isEmpty, "\(doubting)")
+        expect(doubting.status == 69 && doubting.output.isEmpty, "\(doubting)")
         let elsewhere = try await watch("127.0.0.1", trusting: authority)
-        #expect(elsewhere.status == 69 && elsewhere.output.isEmpty, "\(elsewhere)")
+        expect(elsewhere.status == 69 && elsewhere.output.isEmpty, "\(elsewhere)")
     }
 }

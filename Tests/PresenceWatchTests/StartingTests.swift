@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import TerminalClients
@@ -14,8 +15,8 @@ struct StartingTests {
     ])
     func `an address may omit the usual path`(_ text: String, _ url: String, _ short: String) throws {
         let address = try ServerAddress(text)
-        #expect(address.url.absoluteString == url)
-        #expect(address.shortText == short)
+        expect(address.url.absoluteString, equals: url)
+        expect(address.shortText, equals: short)
     }
 
     @Test(arguments: ["", "localhost:4040", "http://localhost", "ws://", "ws:///v1/ws", "ws://a b"])
@@ -29,14 +30,14 @@ struct StartingTests {
         try Data(" from-file\n".utf8).write(to: file)
         let environment = ["PRESENCE_TOKEN": "from-environment"]
 
-        #expect(try TokenSource(token: "flag", file: nil, environment: environment).read() == "flag")
-        #expect(try TokenSource(token: nil, file: nil, environment: environment).read() == "from-environment")
+        try expect(TokenSource(token: "flag", file: nil, environment: environment).read(), equals: "flag")
+        try expect(TokenSource(token: nil, file: nil, environment: environment).read(), equals: "from-environment")
         let source = try TokenSource(token: nil, file: file.path, environment: environment)
-        #expect(try source.read() == "from-file")
+        try expect(source.read(), equals: "from-file")
         // The file is read again after it was renewed.
         try Data("newer".utf8).write(to: file)
-        #expect(try source.read() == "newer")
-        #expect(source.isRenewable)
+        try expect(source.read(), equals: "newer")
+        expect(source.isRenewable)
 
         #expect(throws: Failure.self) { try TokenSource(token: "a", file: "b", environment: [:]) }
         #expect(throws: Failure.self) { try TokenSource(token: nil, file: nil, environment: ["PRESENCE_TOKEN": " "]) }
@@ -64,21 +65,21 @@ struct StartingTests {
         func failure(_ state: ConnectionState, _ connected: Bool, renewable: Bool = false) -> Failure? {
             Failure(state, hasConnected: connected, tokenIsRenewable: renewable, address: "host:1")
         }
-        #expect(failure(lost, true) == nil)
-        #expect(failure(lost, false) == Failure(.noServer, "no connection to host:1: gone"))
-        #expect(failure(.live, false) == nil)
-        #expect(failure(.stale(since: Scene.now), true) == nil)
-        #expect(failure(.closed(nil), true) == nil)
+        expect(failure(lost, true), equals: nil)
+        expect(failure(lost, false), equals: Failure(.noServer, "no connection to host:1: gone"))
+        expect(failure(.live, false), equals: nil)
+        expect(failure(.stale(since: Scene.now), true), equals: nil)
+        expect(failure(.closed(nil), true), equals: nil)
 
         let expired = ConnectionState.reconnecting(
             in: .seconds(1), because: PresenceError(.unauthorized, "the token expired"))
-        #expect(failure(expired, true)?.kind == .refused)
-        #expect(failure(expired, true)?.sentence.hasPrefix("the token expired") == true)
+        expect(failure(expired, true)?.kind, equals: .refused)
+        expect(failure(expired, true)?.sentence.hasPrefix("the token expired"), equals: true)
         // The file may have a new token by then.
-        #expect(failure(expired, true, renewable: true) == nil)
-        #expect(failure(expired, false, renewable: true)?.kind == .refused)
+        expect(failure(expired, true, renewable: true), equals: nil)
+        expect(failure(expired, false, renewable: true)?.kind, equals: .refused)
 
         let replaced = ConnectionState.closed(PresenceError(.replaced, "connected elsewhere"))
-        #expect(failure(replaced, true, renewable: true) == Failure(.refused, "connected elsewhere"))
+        expect(failure(replaced, true, renewable: true), equals: Failure(.refused, "connected elsewhere"))
     }
 }

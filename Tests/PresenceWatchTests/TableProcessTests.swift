@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import TestSupport
@@ -16,8 +17,8 @@ struct TableProcessTests {
     private func expectRestored(_ terminal: PseudoTerminal) async throws {
         // The last output may still be in flight.
         let picture = try await terminal.until("the former screen") { !$0.isAlternate && !$0.isCursorHidden }
-        #expect(picture.main == "")
-        #expect(terminal.isAsBefore)
+        expect(picture.main, equals: "")
+        expect(terminal.isAsBefore)
     }
 
     @Test func `it follows users, a lost server, a new size, and ends with q`() async throws {
@@ -28,35 +29,35 @@ struct TableProcessTests {
 
         let terminal = try await terminal(server, "ana", "bob")
         var picture = try await terminal.until("Ana") { $0.text.contains("⊖ Ana Silva") }
-        #expect(picture.isAlternate && picture.isCursorHidden && !terminal.isAsBefore)
-        #expect(picture.lines[1]?.contains("2 people, 1 here") == true)
-        #expect(picture.lines[1]?.contains("● live from 127.0.0.1") == true)
-        #expect(picture.lines[3]?.contains("In a meeting") == true)
-        #expect(picture.lines[3]?.contains("desktop") == true)
-        #expect(picture.lines[4]?.contains("○ bob") == true)
+        expect(picture.isAlternate && picture.isCursorHidden && !terminal.isAsBefore)
+        expect(picture.lines[1]?.contains("2 people, 1 here"), equals: true)
+        expect(picture.lines[1]?.contains("● live from 127.0.0.1"), equals: true)
+        expect(picture.lines[3]?.contains("In a meeting"), equals: true)
+        expect(picture.lines[3]?.contains("desktop"), equals: true)
+        expect(picture.lines[4]?.contains("○ bob"), equals: true)
 
         // A change, and how long it took.
         let bob = try await server.client("bob")
         picture = try await terminal.until("Bob has come") { $0.lines[3]?.contains("● bob") == true }
-        #expect(picture.lines[8]?.contains("newest change: bob, took ") == true)
+        expect(picture.lines[8]?.contains("newest change: bob, took "), equals: true)
         // Time passes.
         try await terminal.until("a tick") { $0.lines[3]?.contains(/for [1-9]/) == true }
 
         terminal.resize(width: 24, height: 3)
         picture = try await terminal.until("a small table") { $0.lines[1]?.hasPrefix("● live") == true }
-        #expect(picture.lines.keys.max() == 3)
+        expect(picture.lines.keys.max(), equals: 3)
         terminal.resize(width: 120, height: 8)
         try await terminal.until("a large table") { $0.lines[2]?.contains("DELAY") == true }
 
         server.kill()
         picture = try await terminal.until("reconnecting") { $0.lines[1]?.contains("◌ reconnecting") == true }
-        #expect(picture.lines[1]?.contains("2 were here") == true)
+        expect(picture.lines[1]?.contains("2 were here"), equals: true)
         try await terminal.until("dots that claim nothing") { $0.text.contains("◌ bob") && !$0.text.contains("●") }
         try await server.start()
         try await terminal.until("live again") { $0.lines[1]?.contains("● live") == true && !$0.text.contains("◌") }
 
         terminal.press("q")
-        #expect(try await Patience.end(of: terminal.watcher) == 0)
+        try await expect(Patience.end(of: terminal.watcher), equals: 0)
         try await expectRestored(terminal)
         await ana.disconnect()
         await bob.disconnect()
@@ -79,7 +80,7 @@ struct TableProcessTests {
         let terminal = try await terminal(server, "ana")
         try await terminal.until("a table") { $0.text.contains("○ ana") }
         terminal.press("\u{3}")
-        #expect(try await Patience.end(of: terminal.watcher) == 0)
+        try await expect(Patience.end(of: terminal.watcher), equals: 0)
         try await expectRestored(terminal)
     }
 
@@ -89,7 +90,7 @@ struct TableProcessTests {
         let terminal = try await terminal(server, "ana")
         try await terminal.until("a table") { $0.text.contains("○ ana") }
         terminal.watcher.signal(signal)
-        #expect(try await Patience.end(of: terminal.watcher) == 128 + signal)
+        try await expect(Patience.end(of: terminal.watcher), equals: 128 + signal)
         try await expectRestored(terminal)
     }
 
@@ -104,19 +105,19 @@ struct TableProcessTests {
         }
         terminal.watcher.signal(SIGCONT)
         try await terminal.until("the table again") { $0.isAlternate && $0.text.contains("○ ana") }
-        #expect(!terminal.isAsBefore)
+        expect(!terminal.isAsBefore)
         terminal.press("q")
-        #expect(try await Patience.end(of: terminal.watcher) == 0)
+        try await expect(Patience.end(of: terminal.watcher), equals: 0)
         try await expectRestored(terminal)
     }
 
     @Test func `a failure restores the terminal before it is printed`() async throws {
         let environment = ["PRESENCE_URL": "ws://127.0.0.1:\(try FreePort.find())", "PRESENCE_TOKEN": "x"]
         let terminal = try PseudoTerminal(width: 80, height: 10, ["ana"], environment: environment)
-        #expect(try await Patience.end(of: terminal.watcher) == 69)
+        try await expect(Patience.end(of: terminal.watcher), equals: 69)
         let picture = try await terminal.until("a sentence") { $0.main.hasSuffix("\r\n") }
-        #expect(picture.main.hasPrefix("presence-watch: no connection to 127.0.0.1:"))
-        #expect(terminal.isAsBefore)
+        expect(picture.main.hasPrefix("presence-watch: no connection to 127.0.0.1:"))
+        expect(terminal.isAsBefore)
     }
 
     @Test func `NO_COLOR means plain lines on a terminal too`() async throws {
@@ -126,7 +127,7 @@ struct TableProcessTests {
         ]
         let terminal = try PseudoTerminal(width: 80, height: 10, ["ana"], environment: environment)
         let picture = try await terminal.until("a line") { $0.main.contains("ana  offline, never seen") }
-        #expect(!picture.isAlternate)
-        #expect(picture.main.contains("  live from 127.0.0.1:"))
+        expect(!picture.isAlternate)
+        expect(picture.main.contains("  live from 127.0.0.1:"))
     }
 }

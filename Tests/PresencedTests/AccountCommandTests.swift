@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import FoundationNetworking
 import Testing
@@ -53,56 +54,56 @@ import Testing
         let line = try #require(server.line())
         let port = try #require(line.firstMatch(of: /:([0-9]+)\//).flatMap { Int($0.1) })
 
-        #expect(try run(scratch, ["user", "list"]).output == "")
+        try expect(run(scratch, ["user", "list"]).output, equals: "")
         let made = try run(
             scratch, ["user", "create", "Ana@example.org", "--display-name", "Ana"], password: Self.password)
-        #expect(made.status == 0 && made.errors == "", "\(made)")
+        expect(made.status == 0 && made.errors == "", "\(made)")
         let user = made.output.trimmingCharacters(in: .whitespacesAndNewlines)
         let again = try run(scratch, ["user", "create", "ana@example.org"], password: Self.password)
-        #expect(again.status == 1 && again.errors.contains("has an account already"))
+        expect(again.status == 1 && again.errors.contains("has an account already"))
         for (address, password) in [("none", Self.password), ("bob@example.org", "short"), ("bob@example.org", nil)] {
             let refused = try run(scratch, ["user", "create", address], password: password)
-            #expect(refused.status == 1 && refused.errors.hasPrefix("presenced: ") && refused.output == "")
+            expect(refused.status == 1 && refused.errors.hasPrefix("presenced: ") && refused.output == "")
         }
 
         var (status, token) = try await signIn("ana@example.org", Self.password, port: port)
-        #expect(status == 200)
+        expect(status, equals: 200)
         let named = try await call("PUT", "/v1/me/username", ["username": "Ana.B"], port: port, token: token)
-        #expect(named.status == 200)
+        expect(named.status, equals: 200)
         for who in [user, "ANA@example.org", "ana.b"] {
             let shown = try run(scratch, ["user", "show", who])
-            #expect(shown.json["user"] as? String == user && shown.json["username"] as? String == "Ana.B")
-            #expect(shown.json["email"] as? String == "ana@example.org" && shown.json["disabled"] as? Bool == false)
+            expect(shown.json["user"] as? String == user && shown.json["username"] as? String == "Ana.B")
+            expect(shown.json["email"] as? String == "ana@example.org" && shown.json["disabled"] as? Bool == false)
         }
-        #expect(try run(scratch, ["user", "list"]).output == "\(user) ana@example.org Ana.B unverified\n")
-        #expect(try run(scratch, ["user", "list", "--json"]).json["user"] as? String == user)
-        #expect(try run(scratch, ["user", "show", "nobody"]).status == 1)
+        try expect(run(scratch, ["user", "list"]).output, equals: "\(user) ana@example.org Ana.B unverified\n")
+        try expect(run(scratch, ["user", "list", "--json"]).json["user"] as? String, equals: user)
+        try expect(run(scratch, ["user", "show", "nobody"]).status, equals: 1)
 
-        #expect(try run(scratch, ["user", "disable", "ana.b"]).status == 0)
-        #expect(try await call("GET", "/v1/me", [:], port: port, token: token).status == 401)
-        #expect(try await signIn("ana@example.org", Self.password, port: port).0 == 401)
-        #expect(try run(scratch, ["user", "enable", "ana.b"]).status == 0)
+        try expect(run(scratch, ["user", "disable", "ana.b"]).status, equals: 0)
+        try await expect(call("GET", "/v1/me", [:], port: port, token: token).status, equals: 401)
+        try await expect(signIn("ana@example.org", Self.password, port: port).0, equals: 401)
+        try expect(run(scratch, ["user", "enable", "ana.b"]).status, equals: 0)
         (status, token) = try await signIn("ana@example.org", Self.password, port: port)
-        #expect(status == 200)
+        expect(status, equals: 200)
 
         let weak = try run(scratch, ["user", "set-password", user], password: "my ana.b password")
-        #expect(weak.status == 1 && weak.errors.contains("the password"))
-        #expect(try run(scratch, ["user", "set-password", user], password: "another password").status == 0)
-        #expect(try await call("GET", "/v1/me", [:], port: port, token: token).status == 401)
-        #expect(try await signIn("ana.b", "another password", port: port).0 == 200)
+        expect(weak.status == 1 && weak.errors.contains("the password"))
+        try expect(run(scratch, ["user", "set-password", user], password: "another password").status, equals: 0)
+        try await expect(call("GET", "/v1/me", [:], port: port, token: token).status, equals: 401)
+        try await expect(signIn("ana.b", "another password", port: port).0, equals: 200)
 
         // The console's command leaves nothing behind, and the doctor has no findings.
-        #expect(try run(scratch, ["doctor"]).status == 0)
+        try expect(run(scratch, ["doctor"]).status, equals: 0)
         let doubted = try run(scratch, ["user", "delete", user])
-        #expect(doubted.status == 64 && doubted.errors.contains("--yes"))
-        #expect(try run(scratch, ["user", "delete", user, "--yes"]).status == 0)
-        #expect(try run(scratch, ["user", "list"]).output == "")
-        #expect(try run(scratch, ["user", "delete", user, "--yes"]).status == 1)
-        #expect(try run(scratch, ["user", "create", "ana@example.org"], password: Self.password).status == 0)
+        expect(doubted.status == 64 && doubted.errors.contains("--yes"))
+        try expect(run(scratch, ["user", "delete", user, "--yes"]).status, equals: 0)
+        try expect(run(scratch, ["user", "list"]).output, equals: "")
+        try expect(run(scratch, ["user", "delete", user, "--yes"]).status, equals: 1)
+        try expect(run(scratch, ["user", "create", "ana@example.org"], password: Self.password).status, equals: 0)
         server.signal(SIGTERM)
-        #expect(server.end().status == 0)
+        expect(server.end().status, equals: 0)
         let late = try run(scratch, ["user", "list"])
-        #expect(late.status == 1 && late.errors.contains("no server runs"))
+        expect(late.status == 1 && late.errors.contains("no server runs"))
     }
 
     @Test(arguments: [true, false])
@@ -120,43 +121,44 @@ import Testing
             return try self.run(scratch, words, password: password, environment: settings)
         }
         let made = try run("user", "create", "ana.secret@example.org", password: Self.password)
-        #expect(made.status == 0 && made.errors == "", "\(made)")
+        expect(made.status == 0 && made.errors == "", "\(made)")
         let (status, token) = try await signIn("ana.secret@example.org", Self.password, port: port)
-        #expect(status == 200)
+        expect(status, equals: 200)
         let own = try await call("GET", "/v1/me", [:], port: port, token: token)
-        #expect((own.json["account"] as? [String: Any])?["emailVerified"] as? Bool == hides)
-        #expect((own.json["profile"] as? [String: Any])?["displayName"] as? String == "User", "\(own.json)")
+        expect((own.json["account"] as? [String: Any])?["emailVerified"] as? Bool, equals: hides)
+        expect((own.json["profile"] as? [String: Any])?["displayName"] as? String, equals: "User", "\(own.json)")
 
         var slowed = 0
         for _ in 0..<12 where slowed != 429 {
             slowed = try await signIn("ana.secret@example.org", "wrong password", port: port).0
         }
-        #expect(slowed == 429)
-        #expect(try run("user", "set-password", "ana.secret@example.org", password: "another password").status == 0)
-        #expect(try await signIn("ana.secret@example.org", "another password", port: port).0 == 200)
+        expect(slowed, equals: 429)
+        try expect(
+            run("user", "set-password", "ana.secret@example.org", password: "another password").status, equals: 0)
+        try await expect(signIn("ana.secret@example.org", "another password", port: port).0, equals: 200)
         server.signal(SIGTERM)
-        #expect(server.end().status == 0)
+        expect(server.end().status, equals: 0)
     }
 
     @Test func `the outbox is listed, with links that have the server's port`() async throws {
         let scratch = try DataScratch()
-        #expect(try run(scratch, ["mail"]).output == "")
+        try expect(run(scratch, ["mail"]).output, equals: "")
         let server = try PresencedProcess([
             "serve", "--port", "0", "--shards", "1", "--accounts", "--data-dir", scratch.path,
         ])
         let line = try #require(server.line())
         let port = try #require(line.firstMatch(of: /:([0-9]+)\//).flatMap { Int($0.1) })
         let body = ["email": "ana@example.org", "password": Self.password]
-        #expect(try await call("POST", "/v1/accounts", body, port: port).status == 201)
+        try await expect(call("POST", "/v1/accounts", body, port: port).status, equals: 201)
         var answer = try run(scratch, ["mail", "--json"])
         for _ in 0..<200 where answer.output.isEmpty {
             try await Task.sleep(for: .milliseconds(20))
             answer = try run(scratch, ["mail", "--json"])
         }
-        #expect(answer.json["to"] as? String == "ana@example.org" && answer.json["subject"] != nil)
+        expect(answer.json["to"] as? String == "ana@example.org" && answer.json["subject"] != nil)
         let link = try #require(answer.json["link"] as? String)
-        #expect(link.hasPrefix("http://127.0.0.1:\(port)/verify#token="))
-        #expect(try run(scratch, ["mail"]).output.contains(link))
+        expect(link.hasPrefix("http://127.0.0.1:\(port)/verify#token="))
+        try expect(run(scratch, ["mail"]).output.contains(link))
         server.signal(SIGTERM)
         _ = server.end()
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Installation
 import PresenceCore
@@ -25,12 +26,12 @@ import Yams
             ServerConfiguration.settings.map(\.key).flatMap { key in
                 key.indices.filter { key[$0] == "." }.map { String(key[..<$0]) }
             })
-        #expect(
-            try ConfigurationFile.check(shipped).subtracting(groups) == Set(ServerConfiguration.settings.map(\.key)))
+        try expect(
+            ConfigurationFile.check(shipped).subtracting(groups), equals: Set(ServerConfiguration.settings.map(\.key)))
     }
 
     @Test func `every value in the shipped file is the built-in default`() throws {
-        #expect(try ConfigurationSources(file: shipped).read() == ServerConfiguration())
+        try expect(ConfigurationSources(file: shipped).read(), equals: ServerConfiguration())
         // Each default is in its place: it is read from the file itself.
         for setting in ServerConfiguration.settings {
             let node = setting.key.split(separator: ".").reduce(
@@ -42,7 +43,7 @@ import Yams
                 node?.scalar.map { [$0.string] } ?? node?.sequence?.map { $0.scalar?.string ?? "" })
             var configuration = ServerConfiguration()
             try setting.read(texts, into: &configuration)
-            #expect(configuration == ServerConfiguration(), "\(setting.key)")
+            expect(configuration, equals: ServerConfiguration(), "\(setting.key)")
         }
     }
 
@@ -60,7 +61,7 @@ import Yams
             comment = ""
         }
         for setting in ServerConfiguration.settings {
-            #expect(explanations[setting.key]?.contains(setting.about) == true, "\(setting.key)")
+            expect(explanations[setting.key]?.contains(setting.about), equals: true, "\(setting.key)")
         }
     }
 
@@ -70,7 +71,7 @@ import Yams
         for (index, line) in lines.enumerated()
         where line.contains(":") && !line.trimmingCharacters(in: .whitespaces).hasPrefix("#") {
             let isGroup = line.hasSuffix(":")
-            #expect(
+            expect(
                 isGroup || lines[index - 1].trimmingCharacters(in: .whitespaces).hasPrefix("# "),
                 "line \(index + 1): \(line)")
         }
@@ -113,7 +114,7 @@ import Yams
             #expect {
                 try ConfigurationSources(file: path).read()
             } throws: {
-                #expect("\($0)".contains(named))
+                expect("\($0)".contains(named))
                 return $0 is InvalidConfiguration
             }
         }
@@ -138,7 +139,7 @@ import Yams
             #expect {
                 try ConfigurationSources(file: path).read()
             } throws: {
-                #expect(!"\($0)".contains("hunter2"), "\($0)")
+                expect(!"\($0)".contains("hunter2"), "\($0)")
                 return $0 is InvalidConfiguration
             }
         }
@@ -151,7 +152,7 @@ import Yams
     func `a file with comments only means the defaults`(text: String) throws {
         try withFile(text) { path in
             let read = try ConfigurationSources(file: path).read()
-            #expect(read == ServerConfiguration())
+            expect(read, equals: ServerConfiguration())
         }
     }
 
@@ -200,7 +201,7 @@ import Yams
         ]
         expected.auth.issuer = "https://app.example"
         let read = try withFile(text) { try ConfigurationSources(file: $0).read() }
-        #expect(read == expected)
+        expect(read, equals: expected)
     }
 
     @Test func `an error about a missing file names it`() {

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Installation
 import PresenceCore
@@ -15,10 +16,10 @@ import Testing
         let sources = ConfigurationSources(
             flags: ["host": "flag"], environment: ["PRESENCE_HOST": "environment", "PRESENCE_PORT": "2"], file: file)
         let configuration = try sources.read()
-        #expect(configuration.host == "flag")
-        #expect(configuration.port == 2)
-        #expect(configuration.shards == 1)
-        #expect(configuration.linger == ServerConfiguration().linger)
+        expect(configuration.host, equals: "flag")
+        expect(configuration.port, equals: 2)
+        expect(configuration.shards, equals: 1)
+        expect(configuration.linger, equals: ServerConfiguration().linger)
     }
 
     /// Files with a secret of webhooks, a key for APNs and one for FCM.
@@ -97,27 +98,27 @@ import Testing
                 else { continue }
                 let environment = [setting.variable: text, "PATH": "/bin", "port": "9", "HOST": "x"]
                     .merging(others) { own, _ in own }
-                #expect(
-                    try ConfigurationSources(environment: environment).read() == candidate, "\(setting.variable)")
+                try expect(
+                    ConfigurationSources(environment: environment).read(), equals: candidate, "\(setting.variable)")
                 changed = candidate
                 break
             }
-            #expect(changed != base, "no text was found to try \(setting.key) with")
+            expect(changed != base, "no text was found to try \(setting.key) with")
         }
     }
 
     @Test func `a list in a variable may have spaces between its texts`() throws {
         let environment = ["PRESENCE_AUTH_KEYS": " a:ES256:/f, b:EdDSA:/g\n"]
-        #expect(try ConfigurationSources(environment: environment).read().auth.keys.map(\.file) == ["/f", "/g"])
+        try expect(ConfigurationSources(environment: environment).read().auth.keys.map(\.file), equals: ["/f", "/g"])
     }
 
     @Test func `names of variables follow from the keys`() {
         let names = Dictionary(uniqueKeysWithValues: ServerConfiguration.settings.map { ($0.key, $0.variable) })
-        #expect(names["heartbeat.interval"] == "PRESENCE_HEARTBEAT_INTERVAL")
-        #expect(names["redis.url"] == "PRESENCE_REDIS_URL")
-        #expect(names["limits.maxMessageBytes"] == "PRESENCE_LIMITS_MAX_MESSAGE_BYTES")
-        #expect(names["auth.jwksFile"] == "PRESENCE_AUTH_JWKS_FILE")
-        #expect(Set(names.values).count == names.count)
+        expect(names["heartbeat.interval"], equals: "PRESENCE_HEARTBEAT_INTERVAL")
+        expect(names["redis.url"], equals: "PRESENCE_REDIS_URL")
+        expect(names["limits.maxMessageBytes"], equals: "PRESENCE_LIMITS_MAX_MESSAGE_BYTES")
+        expect(names["auth.jwksFile"], equals: "PRESENCE_AUTH_JWKS_FILE")
+        expect(Set(names.values).count, equals: names.count)
     }
 
     @Test(arguments: ["PRESENCE_LINGRE", "PRESENCE_", "presence_port", "PRESENCE_heartbeat_interval", "Presence_Port"])
@@ -133,7 +134,7 @@ import Testing
         let environment = [
             "PRESENCE_TOKEN": "x", "PRESENCE_URL": "y", "PRESENCED": "z", "PORT": "9", "MYPRESENCE_X": "1",
         ]
-        #expect(try ConfigurationSources(environment: environment).read() == ServerConfiguration())
+        try expect(ConfigurationSources(environment: environment).read(), equals: ServerConfiguration())
     }
 
     @Test(
@@ -150,7 +151,7 @@ import Testing
         #expect {
             try ConfigurationSources(flags: flags, environment: environment).read()
         } throws: {
-            #expect("\($0)".contains(named))
+            expect("\($0)".contains(named))
             return $0 is InvalidConfiguration
         }
     }
@@ -161,7 +162,7 @@ import Testing
             configuration.host = "changed"
             configuration.shards = 3
             try setting.read(setting.write(ServerConfiguration()), into: &configuration)
-            #expect(setting.write(configuration) == setting.write(ServerConfiguration()), "\(setting.key)")
+            expect(setting.write(configuration), equals: setting.write(ServerConfiguration()), "\(setting.key)")
         }
     }
 
@@ -173,7 +174,7 @@ import Testing
             ("007s", 7_000), ("9223372036854775807ms", Int64.max),
         ] as [(String, Int64)])
     func `a duration is a number and its unit`(text: String, milliseconds: Int64) {
-        #expect(DurationText.parse(text) == milliseconds)
+        expect(DurationText.parse(text), equals: milliseconds)
     }
 
     @Test(arguments: [
@@ -182,11 +183,11 @@ import Testing
         "9223372036854775808ms", "9223372036854775807s", "1e3s", "0x1s", "1w", "1µs",
     ])
     func `anything else is not a duration`(text: String) {
-        #expect(DurationText.parse(text) == nil)
+        expect(DurationText.parse(text), equals: nil)
     }
 
     @Test(arguments: [0, 1, 999, 1_000, 1_500, 59_999, 60_000, 90_000, 3_600_000, 86_400_000, 604_800_000] as [Int64])
     func `a formatted duration is parsed as the same`(milliseconds: Int64) {
-        #expect(DurationText.parse(DurationText.format(milliseconds)) == milliseconds)
+        expect(DurationText.parse(DurationText.format(milliseconds)), equals: milliseconds)
     }
 }

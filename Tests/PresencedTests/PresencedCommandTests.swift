@@ -1,4 +1,5 @@
 import ArgumentParser
+import Expectations
 import Foundation
 import Testing
 
@@ -22,7 +23,7 @@ import Testing
     @Test func `the help of each command has an example`() {
         func look(at command: any ParsableCommand.Type, _ words: String) {
             let help = command.helpMessage()
-            #expect(help.contains("EXAMPLES\n  \(words)"), "\(help)")
+            expect(help.contains("EXAMPLES\n  \(words)"), "\(help)")
             for next in command.configuration.subcommands { look(at: next, "\(words) \(next._commandName)") }
         }
         for command in Presenced.configuration.subcommands { look(at: command, "presenced \(command._commandName)") }
@@ -33,12 +34,12 @@ import Testing
         let scratch = try DataScratch()
         let server = try serve(scratch)
         let line = try #require(server.line())
-        #expect(line.wholeMatch(of: /listening on ws:\/\/127\.0\.0\.1:[0-9]+\/v1\/ws/) != nil)
-        #expect(scratch.processes.count == 1)
+        expect(line.wholeMatch(of: /listening on ws:\/\/127\.0\.0\.1:[0-9]+\/v1\/ws/) != nil)
+        expect(scratch.processes.count, equals: 1)
         server.signal(number)
         let (status, output, errors) = server.end()
-        #expect(status == 0 && output == "", "\(errors)")
-        #expect(scratch.processes.isEmpty)
+        expect(status == 0 && output == "", "\(errors)")
+        expect(scratch.processes.isEmpty)
     }
 
     @Test func `its Redis ends with it, whatever ends it, and the next start can use the directory`() async throws {
@@ -46,15 +47,15 @@ import Testing
         do {
             let server = try serve(scratch)
             _ = server.line()
-            #expect(scratch.processes.count == 1)
+            expect(scratch.processes.count, equals: 1)
             server.signal(SIGKILL)
             _ = server.end()
         }
-        #expect(await gone(scratch))
+        await expect(gone(scratch))
         let server = try serve(scratch)
-        #expect(server.line() != nil)
+        expect(server.line() != nil)
         server.signal(SIGTERM)
-        #expect(server.end().status == 0)
+        expect(server.end().status, equals: 0)
     }
 
     @Test func `a second server on the same directory fails, and names the first`() async throws {
@@ -62,15 +63,15 @@ import Testing
         let server = try serve(scratch)
         _ = server.line()
         let (status, output, errors) = try serve(scratch).end()
-        #expect(status == 1 && output == "")
-        #expect(errors.contains(scratch.path) && errors.contains("process \(server.process.processIdentifier)"))
-        #expect(scratch.processes.count == 1)
+        expect(status == 1 && output == "")
+        expect(errors.contains(scratch.path) && errors.contains("process \(server.process.processIdentifier)"))
+        expect(scratch.processes.count, equals: 1)
         // With a configured Redis they may share it.
         let other = try serve(scratch, ["--redis", "unix://\(scratch.path)/redis.sock"])
-        #expect(other.line() != nil)
+        expect(other.line() != nil)
         for each in [other, server] {
             each.signal(SIGTERM)
-            #expect(each.end().status == 0)
+            expect(each.end().status, equals: 0)
         }
     }
 
@@ -80,8 +81,8 @@ import Testing
         let port = try #require(server.line()?.split(separator: ":").last?.split(separator: "/").first)
         let (status, output, errors) = try PresencedProcess.run(
             "serve", "--port", String(port), "--data-dir", another.path)
-        #expect(status == 1 && output == "" && errors.contains(port))
-        #expect(another.processes.isEmpty)
+        expect(status == 1 && output == "" && errors.contains(port))
+        expect(another.processes.isEmpty)
     }
 
     @Test func `a signal during the start ends it, too`() async throws {
@@ -90,22 +91,22 @@ import Testing
         // As early as its Redis exists, which is before it accepts connections.
         while scratch.processes.isEmpty, server.process.isRunning {}
         server.signal(SIGTERM)
-        #expect(server.end().status == 0)
-        #expect(await gone(scratch))
+        expect(server.end().status, equals: 0)
+        await expect(gone(scratch))
     }
 
     @Test func `only the token is printed, and it is valid before the first start and after it`() async throws {
         let scratch = try DataScratch()
         let (status, output, errors) = try PresencedProcess.run(
             "token", "ana", "--data-dir", scratch.path, "--expires", "3s")
-        #expect(status == 0)
-        #expect(output.wholeMatch(of: /[\w-]+\.[\w-]+\.[\w-]+\n/) != nil)
+        expect(status, equals: 0)
+        expect(output.wholeMatch(of: /[\w-]+\.[\w-]+\.[\w-]+\n/) != nil)
         // A mistyped directory looks the same, so the new secret is reported.
-        #expect(errors.contains("made a new secret, \(scratch.path)/secret;"), "\(errors)")
+        expect(errors.contains("made a new secret, \(scratch.path)/secret;"), "\(errors)")
         let secret = try String(contentsOfFile: scratch.path + "/secret", encoding: .utf8)
         let again = try PresencedProcess.run("token", "ana", environment: ["PRESENCE_DATA_DIRECTORY": scratch.path])
-        #expect(again.status == 0 && again.errors == "")
-        #expect(try String(contentsOfFile: scratch.path + "/secret", encoding: .utf8) == secret)
+        expect(again.status == 0 && again.errors == "")
+        try expect(String(contentsOfFile: scratch.path + "/secret", encoding: .utf8), equals: secret)
     }
 
     @Test(
@@ -127,8 +128,8 @@ import Testing
         let scratch = try DataScratch()
         let isServe = arguments[0] == "serve"
         let ended = try PresencedProcess(arguments + (isServe ? ["--data-dir", scratch.path] : [])).end()
-        #expect(ended.status == status && ended.output == "")
-        #expect(ended.errors.contains(named), "\(ended.errors)")
+        expect(ended.status == status && ended.output == "")
+        expect(ended.errors.contains(named), "\(ended.errors)")
     }
 
     @Test(
@@ -142,7 +143,7 @@ import Testing
         let place = arguments[0].hasPrefix("-") || arguments == ["nonsense"] ? [] : ["--data-dir", scratch.path]
         let command = try PresencedProcess(arguments + place, isRead: false)
         command.process.waitUntilExit()
-        #expect(command.process.terminationReason == .exit && command.process.terminationStatus == status)
+        expect(command.process.terminationReason == .exit && command.process.terminationStatus == status)
     }
 
     @Test(
@@ -159,7 +160,7 @@ import Testing
         arguments: [String], said: String
     ) throws {
         let ended = try PresencedProcess(arguments).end()
-        #expect(ended.status == 64 && ended.output == "" && ended.errors == "presenced: \(said)\n", "\(ended.errors)")
+        expect(ended.status == 64 && ended.output == "" && ended.errors == "presenced: \(said)\n", "\(ended.errors)")
     }
 
     @Test func `webhooks reports that there is no endpoint`() throws {
@@ -167,13 +168,13 @@ import Testing
         let server = try serve(scratch)
         _ = server.line()
         let ended = try PresencedProcess.run("webhooks", "--data-dir", scratch.path)
-        #expect(ended.status == 0 && ended.output == "" && ended.errors.contains("no endpoint"), "\(ended)")
+        expect(ended.status == 0 && ended.output == "" && ended.errors.contains("no endpoint"), "\(ended)")
         server.signal(SIGTERM)
-        #expect(server.end().status == 0)
+        expect(server.end().status, equals: 0)
     }
 
     @Test func `an error about an unknown variable names it`() throws {
         let ended = try PresencedProcess.run("serve", environment: ["PRESENCE_PROT": "1"])
-        #expect(ended.status == 78 && ended.errors.contains("PRESENCE_PROT"))
+        expect(ended.status == 78 && ended.errors.contains("PRESENCE_PROT"))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import ProcessSignals
 import Testing
@@ -13,11 +14,11 @@ import Testing
             ]
             kill(getpid(), SIGUSR1)
             for await number in first {
-                #expect(number == SIGUSR1)
+                expect(number, equals: SIGUSR1)
                 break
             }
             for await number in second {
-                #expect(number == SIGUSR1)
+                expect(number, equals: SIGUSR1)
                 break
             }
             withExtendedLifetime(signals) {}

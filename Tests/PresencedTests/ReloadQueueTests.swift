@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import presenced
@@ -37,17 +38,17 @@ struct ReloadsTests {
         var next = began.makeAsyncIterator()
         await reloads.want(.keys)
         let first = await next.next()
-        #expect(first == .keys)
+        expect(first, equals: .keys)
         // The reload in progress may have read its files already.
         for _ in 0..<3 { await reloads.want(.files, .changedKeys, .keys, .certificate) }
         await files.resume()
         for kind in ReloadQueue.Kind.allCases {
             let read = await next.next()
-            #expect(read == kind)
+            expect(read, equals: kind)
         }
         await reloads.want(.certificate)
         let last = await next.next()
-        #expect(last == .certificate)
-        #expect(await files.mostAtOnce == 1)
+        expect(last, equals: .certificate)
+        await expect(files.mostAtOnce, equals: 1)
     }
 }

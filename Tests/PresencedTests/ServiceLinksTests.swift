@@ -1,3 +1,4 @@
+import Expectations
 import PresenceCore
 import PresenceServer
 import Testing
@@ -22,17 +23,17 @@ import Testing
         let links = Self.links(of: service)
         let sources = ConfigurationSources(environment: links.merging(["PRESENCE_LINGER": "7s"]) { $1 })
         let configuration = try sources.read()
-        #expect(configuration.linger == 7_000 && configuration.port == 4040 && configuration.api.port == nil)
+        expect(configuration.linger == 7_000 && configuration.port == 4040 && configuration.api.port == nil)
         let warnings = sources.warnings(of: configuration).map(\.text).filter { $0.contains("Kubernetes") }
-        #expect(warnings.count == 1)
-        for name in links.keys { #expect(warnings.first?.contains(name) == true, "\(name)") }
+        expect(warnings.count, equals: 1)
+        for name in links.keys { expect(warnings.first?.contains(name), equals: true, "\(name)") }
     }
 
     @Test func `a setting and a misspelt one are not among them`() throws {
         for setting in ServerConfiguration.settings {
-            #expect(!ServiceLinks.contain(setting.variable, "4040"), "\(setting.variable)")
+            expect(!ServiceLinks.contain(setting.variable, "4040"), "\(setting.variable)")
         }
-        #expect(try ConfigurationSources(environment: ["PRESENCE_PORT": "7000"]).read().port == 7_000)
+        try expect(ConfigurationSources(environment: ["PRESENCE_PORT": "7000"]).read().port, equals: 7_000)
         for name in [
             "PRESENCE_PROT", "PRESENCE_PORTS", "PRESENCE_PORT_4040", "PRESENCE_SERVICE", "PRESENCE_PORT_X_TCP",
         ] {

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -29,28 +30,31 @@ import Testing
 
     @Test func `equal states make no difference`() {
         let truth = Truth(isUnknown: false, device: .phone, displayName: "Bob")
-        #expect(differences(truth: truth, shown: shown(here, "Bob"), asked: shown(here, "Bob")) == [])
+        expect(differences(truth: truth, shown: shown(here, "Bob"), asked: shown(here, "Bob")), equals: [])
         let away = Truth(isUnknown: false, device: nil, displayName: "Bob")
-        #expect(differences(truth: away, shown: shown(gone, "Bob"), asked: shown(gone, "Bob")) == [])
-        #expect(differences(truth: Truth(), shown: nobody, asked: nobody) == [])
+        expect(differences(truth: away, shown: shown(gone, "Bob"), asked: shown(gone, "Bob")), equals: [])
+        expect(differences(truth: Truth(), shown: nobody, asked: nobody), equals: [])
     }
 
     @Test func `a ghost, a wrong name, a wrong device and nothing at all are found`() {
         let truth = Truth(isUnknown: false, device: nil, displayName: "Bob")
         let right = shown(gone, "Bob")
-        #expect(
-            differences(truth: truth, shown: shown(here, "Bob"), asked: right) == [
+        expect(
+            differences(truth: truth, shown: shown(here, "Bob"), asked: right),
+            equals: [
                 "ana, of bob, shows online (version 9), and offline is true"
             ])
-        #expect(
-            differences(truth: truth, shown: shown(gone, "Rob"), asked: right) == [
+        expect(
+            differences(truth: truth, shown: shown(gone, "Rob"), asked: right),
+            equals: [
                 "ana, of bob, shows the name “Rob”, which is “Bob”"
             ])
-        #expect(differences(truth: truth, shown: nil, asked: right) == ["ana, of bob, shows nothing"])
+        expect(differences(truth: truth, shown: nil, asked: right), equals: ["ana, of bob, shows nothing"])
         let phone = Truth(isUnknown: false, device: .phone, displayName: "Bob")
         let web = Presence(version: 9, status: .online, since: 1, devices: [.web])
-        #expect(
-            differences(truth: phone, shown: shown(web, "Bob"), asked: shown(here, "Bob")) == [
+        expect(
+            differences(truth: phone, shown: shown(web, "Bob"), asked: shown(here, "Bob")),
+            equals: [
                 "ana, of bob, shows the devices [\"web\"], and phone is true"
             ])
     }
@@ -58,18 +62,18 @@ import Testing
     @Test func `a server that answers wrongly is found even if watchers are right`() {
         let truth = Truth(isUnknown: false, device: .phone, displayName: "Bob")
         let found = differences(truth: truth, shown: shown(here, "Bob"), asked: shown(gone, "Bob"))
-        #expect(found.first == "get of bob shows offline (version 9), and online is true")
+        expect(found.first, equals: "get of bob shows offline (version 9), and online is true")
     }
 
     @Test func `the same content by another version is a difference`() {
         let truth = Truth(isUnknown: false, device: .phone, displayName: "Bob")
         let found = differences(truth: truth, shown: shown(here, "Bob", version: 4), asked: shown(here, "Bob"))
-        #expect(found == ["ana, of bob, shows presence 9 and profile 4, and get returns presence 9 and profile 5"])
+        expect(found, equals: ["ana, of bob, shows presence 9 and profile 4, and get returns presence 9 and profile 5"])
     }
 
     @Test func `an indicator that never ends is found`() {
         let found = differences(truth: Truth(), shown: nobody, asked: nobody, typing: [bob])
-        #expect(found == ["ana shows bob typing forever in c1"])
+        expect(found, equals: ["ana shows bob typing forever in c1"])
     }
 }
 
@@ -80,25 +84,25 @@ import Testing
         func take(_ profile: ProfileRegister) -> Bool { shown.apply(profile) }
         let newer = Presence(version: 7, status: .online, since: 1, devices: [.web])
         let older = Presence(version: 6, status: .away, since: 1, devices: [.web])
-        #expect(take(newer))
-        #expect(!take(older))
-        #expect(!take(newer))
-        #expect(shown.presence == newer)
-        #expect(take(Presence.unknown))
-        #expect(shown.presence == .unknown)
-        #expect(take(ProfileRegister.profile(Profile(version: 3))))
-        #expect(!take(ProfileRegister.profile(Profile(version: 2))))
-        #expect(take(ProfileRegister.none))
+        expect(take(newer))
+        expect(!take(older))
+        expect(!take(newer))
+        expect(shown.presence, equals: newer)
+        expect(take(Presence.unknown))
+        expect(shown.presence, equals: .unknown)
+        expect(take(ProfileRegister.profile(Profile(version: 3))))
+        expect(!take(ProfileRegister.profile(Profile(version: 2))))
+        expect(take(ProfileRegister.none))
     }
 
     @Test func `a register that an answer leaves out stays, and one that it has replaces even a newer one`() {
         var shown = Shown()
-        #expect(shown.known == nil)
+        expect(shown.known, equals: nil)
         _ = shown.apply(Presence(version: 7, status: .online, since: 1))
         _ = shown.apply(.profile(Profile(version: 3)))
         let older = Presence(version: 5, status: .away, since: 1)
         shown.apply(UserSnapshot(user: UserID("bob")!, presence: older, profile: nil))
-        #expect(shown.presence == older)
-        #expect(shown.known == ClientMessage.KnownVersions(presence: 5, profile: 3))
+        expect(shown.presence, equals: older)
+        expect(shown.known, equals: ClientMessage.KnownVersions(presence: 5, profile: 3))
     }
 }

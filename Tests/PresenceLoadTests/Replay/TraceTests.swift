@@ -1,3 +1,4 @@
+import Expectations
 import Testing
 
 @testable import presence_load
@@ -18,9 +19,10 @@ import Testing
 
     @Test func `rows and people are read in their order`() throws {
         let trace = try Trace(Self.head + "0,message,u1,6\n15,join,u0,0\r\n15,rename,u1,0\n20,leave,u0,0\n", file: "t")
-        #expect(trace.people == ["u1", "u0"])
-        #expect(
-            trace.rows == [
+        expect(trace.people, equals: ["u1", "u0"])
+        expect(
+            trace.rows,
+            equals: [
                 Trace.Row(time: 0, event: .message, person: 0, textLength: 6),
                 Trace.Row(time: 15, event: .join, person: 1, textLength: 0),
                 Trace.Row(time: 15, event: .rename, person: 0, textLength: 0),
@@ -31,6 +33,6 @@ import Testing
     @Test(arguments: mistakes)
     func `a bad trace is refused with its line`(text: String, sentence: String) {
         let failure = #expect(throws: Failure.self) { _ = try Trace(text, file: "t") }
-        #expect(failure?.description == sentence)
+        expect(failure?.description, equals: sentence)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import TerminalClients
 import Testing
 
@@ -15,20 +16,20 @@ struct ChatInputTests {
     ])
     func `a key is recognized by its bytes, whole or one by one`(_ bytes: String, _ keys: [ChatKey]) {
         var whole = ChatKeyDecoder()
-        #expect(whole.decode(bytes.utf8) == keys)
+        expect(whole.decode(bytes.utf8), equals: keys)
         guard !bytes.hasPrefix("\u{1B}") else { return }
         var pieces = ChatKeyDecoder()
-        #expect(bytes.utf8.flatMap { pieces.decode([$0]) } == keys)
+        expect(bytes.utf8.flatMap { pieces.decode([$0]) }, equals: keys)
     }
 
     @Test func `pasted text is one text, an escape at the end is the key, and incomplete bytes are dropped`() {
         var decoder = ChatKeyDecoder()
-        #expect(decoder.decode("Hello 山\r".utf8) == [.text("Hello 山"), .enter])
-        #expect(decoder.decode("\u{1B}".utf8) == [.escape])
-        #expect(decoder.decode([0xE5, UInt8(ascii: "x")]) == [.text("x")])
-        #expect(decoder.decode([0xFF, 0x80, 0x80, 0x80]) == [.other])
-        #expect(decoder.decode("\u{1B}x".utf8) == [.other])
-        #expect(decoder.decode("y".utf8) == [.text("y")])
+        expect(decoder.decode("Hello 山\r".utf8), equals: [.text("Hello 山"), .enter])
+        expect(decoder.decode("\u{1B}".utf8), equals: [.escape])
+        expect(decoder.decode([0xE5, UInt8(ascii: "x")]), equals: [.text("x")])
+        expect(decoder.decode([0xFF, 0x80, 0x80, 0x80]), equals: [.other])
+        expect(decoder.decode("\u{1B}x".utf8), equals: [.other])
+        expect(decoder.decode("y".utf8), equals: [.text("y")])
     }
 
     @Test func `a line is edited at the cursor`() {
@@ -36,21 +37,21 @@ struct ChatInputTests {
         func press(_ keys: ChatKey...) -> String {
             for key in keys {
                 let isTaken = line.handle(key)
-                #expect(isTaken)
+                expect(isTaken)
             }
             let text = line.text
             return String(text.prefix(line.cursor)) + "|" + String(text.dropFirst(line.cursor))
         }
-        #expect(press(.text("Helo")) == "Helo|")
-        #expect(press(.left, .text("l")) == "Hell|o")
-        #expect(press(.home, .text("¡")) == "¡|Hello")
-        #expect(press(.delete, .right, .backspace) == "¡|llo")
-        #expect(press(.end, .text(" my friend")) == "¡llo my friend|")
-        #expect(press(.deleteWord) == "¡llo my |")
-        #expect(press(.deleteWord, .deleteWord, .deleteWord, .backspace, .left) == "|")
-        #expect(press(.text("e"), .text("\u{301}")) == "é|")
-        #expect(press(.text("x"), .left, .deleteLine) == "|x")
-        #expect(!line.handle(.enter) && !line.handle(.up))
+        expect(press(.text("Helo")), equals: "Helo|")
+        expect(press(.left, .text("l")), equals: "Hell|o")
+        expect(press(.home, .text("¡")), equals: "¡|Hello")
+        expect(press(.delete, .right, .backspace), equals: "¡|llo")
+        expect(press(.end, .text(" my friend")), equals: "¡llo my friend|")
+        expect(press(.deleteWord), equals: "¡llo my |")
+        expect(press(.deleteWord, .deleteWord, .deleteWord, .backspace, .left), equals: "|")
+        expect(press(.text("e"), .text("\u{301}")), equals: "é|")
+        expect(press(.text("x"), .left, .deleteLine), equals: "|x")
+        expect(!line.handle(.enter) && !line.handle(.up))
     }
 
     @Test(arguments: [
@@ -62,19 +63,19 @@ struct ChatInputTests {
         ("/etc/passwd", .unknown("/etc/passwd")),
     ])
     func `a line is a message or a command`(_ line: String, _ command: ChatCommand) {
-        #expect(ChatCommand(line) == command)
+        expect(ChatCommand(line), equals: command)
     }
 
     @Test func `the same users and name select the same group`() {
         let key = Place.key(of: ["bob", "cy"], name: "Trip")
-        #expect(key == Place.key(of: ["cy", "bob", "cy"], name: "Trip") && key.utf8.count <= 64)
-        #expect(key != Place.key(of: ["bob", "cy"], name: nil) && key != Place.key(of: ["bob", "dan"], name: "Trip"))
+        expect(key == Place.key(of: ["cy", "bob", "cy"], name: "Trip") && key.utf8.count <= 64)
+        expect(key != Place.key(of: ["bob", "cy"], name: nil) && key != Place.key(of: ["bob", "dan"], name: "Trip"))
         #expect(throws: Failure.self) { try Place(users: [], name: "Trip", conversation: nil, lists: false) }
         #expect(throws: Failure.self) { try Place(users: ["bob"], name: nil, conversation: "c", lists: false) }
     }
 
     @Test func `a token names its user, and any other text names none`() {
-        #expect(TokenSubject.user(of: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbmEiLCJuIjoyfQ.c2ln") == "ana")
-        for text in ["", "a.b.c", "a.e30.c", "eyJzdWIiOiJhbmEifQ"] { #expect(TokenSubject.user(of: text) == nil) }
+        expect(TokenSubject.user(of: "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiJhbmEiLCJuIjoyfQ.c2ln"), equals: "ana")
+        for text in ["", "a.b.c", "a.e30.c", "eyJzdWIiOiJhbmEifQ"] { expect(TokenSubject.user(of: text), equals: nil) }
     }
 }

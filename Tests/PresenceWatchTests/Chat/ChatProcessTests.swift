@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -34,9 +35,9 @@ struct ChatProcessTests {
             "PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("ana"), "XDG_STATE_HOME": state.path,
         ]
         let ended = try await Programs.run([Programs.chat, "zed"], environment: environment)
-        #expect(ended.status == 74 && ended.complaints == "presence-chat: a terminal is needed\n")
+        expect(ended.status == 74 && ended.complaints == "presence-chat: a terminal is needed\n")
         let list = try await Programs.run([Programs.chat, "--list"], environment: environment)
-        #expect(list.status == 0 && list.output == [])
+        expect(list.status == 0 && list.output == [])
     }
 
     @Test func `two terminals hold a conversation, with typing, receipts, edits and deletions`() async throws {
@@ -67,11 +68,11 @@ struct ChatProcessTests {
 
         ana.press("/nonsense\r")
         try await ana.until("a complaint") { $0.text.contains("there is no /nonsense; /help lists the commands") }
-        #expect(Self.messages(bob.picture).count == 2)
+        expect(Self.messages(bob.picture).count, equals: 2)
         ana.press("\u{3}")
-        #expect(try await Patience.end(of: ana.watcher) == 0)
+        try await expect(Patience.end(of: ana.watcher), equals: 0)
         let after = try await ana.until("the former screen") { !$0.isAlternate && !$0.isCursorHidden }
-        #expect(after.main == "" && ana.isAsBefore)
+        expect(after.main == "" && ana.isAsBefore)
         try await bob.until("ana is gone") { $0.lines[1]?.contains("ana   offline") == true }
     }
 
@@ -104,7 +105,7 @@ struct ChatProcessTests {
             Self.messages($0).suffix(2) == ["you  two  Sending…", "you  three  Sending…"]
         }
         ana.watcher.signal(SIGKILL)
-        #expect(try await Patience.end(of: ana.watcher) == 128 + SIGKILL)
+        try await expect(Patience.end(of: ana.watcher), equals: 128 + SIGKILL)
         try await server.start()
 
         ana = try await chat(server, "ana", "bob")
@@ -149,24 +150,24 @@ struct ChatProcessTests {
             "PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("bob"), "XDG_STATE_HOME": state.path,
         ]
         let result = try await Programs.run([Programs.chat, "--list"], environment: environment)
-        #expect(result.status == 0 && result.output == ["\(id)\t1 unread\tana\tHello"], "\(result)")
+        expect(result.status == 0 && result.output == ["\(id)\t1 unread\tana\tHello"], "\(result)")
         await client.disconnect()
     }
 
     @Test func `an invalid conversation is reported, and the terminal is restored`() async throws {
         let server = try await Server()
         let stranger = try await chat(server, "eve", "--conversation", "nothing")
-        #expect(try await Patience.end(of: stranger.watcher) == 77)
+        try await expect(Patience.end(of: stranger.watcher), equals: 77)
         let picture = try await stranger.until("a sentence") { $0.main.hasSuffix("\r\n") }
-        #expect(picture.main == "presence-chat: nothing is not a conversation that you take part in\r\n")
-        #expect(stranger.isAsBefore)
+        expect(picture.main, equals: "presence-chat: nothing is not a conversation that you take part in\r\n")
+        expect(stranger.isAsBefore)
         let environment = ["PRESENCE_URL": server.url, "PRESENCE_TOKEN": try await server.token("eve")]
         for (arguments, status) in [([], 64), (["a b"], 64), (["bob", "--list"], 64), (["bob"], 74)]
             as [([String], Int32)]
         {
             let result = try await Programs.run(
                 [Programs.chat] + arguments, environment: environment.merging(["XDG_STATE_HOME": state.path]) { $1 })
-            #expect(result.status == status && result.complaints.hasPrefix("presence-chat: "), "\(result)")
+            expect(result.status == status && result.complaints.hasPrefix("presence-chat: "), "\(result)")
         }
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceKit
 import PresenceMessages
@@ -23,8 +24,9 @@ import Testing
         content.typing = "Bob is typing…"
         _ = content.input.handle(.text("See you"))
         _ = content.input.handle(.left)
-        #expect(
-            picture(content, 32, 8) == [
+        expect(
+            picture(content, 32, 8),
+            equals: [
                 "Bob Ray   online          ● live",
                 "", "",
                 "14:02 Bob  On my way to the",
@@ -40,10 +42,10 @@ import Testing
         content.rows = (1...20).map { row("number \($0)") }
         content.notice = ChatCommand.helpText
         let lines = picture(content, width, 16)
-        #expect(lines.count == 16 && lines.allSatisfy { $0.count <= width })
+        expect(lines.count == 16 && lines.allSatisfy { $0.count <= width })
         let shown = lines.joined(separator: " ")
-        for command in ChatCommand.helpText.split(separator: " ") { #expect(shown.contains(command), "\(command)") }
-        #expect(lines.last == "> ▏" && lines.contains { $0.hasSuffix("number 20") })
+        for command in ChatCommand.helpText.split(separator: " ") { expect(shown.contains(command), "\(command)") }
+        expect(lines.last == "> ▏" && lines.contains { $0.hasSuffix("number 20") })
     }
 
     @Test func `errors take precedence over typing, and scrolling shows earlier messages`() {
@@ -52,10 +54,10 @@ import Testing
         content.typing = "Bob is typing…"
         content.notice = "That was too fast."
         let lines = picture(content, 40, 6, scrolled: 2)
-        #expect(lines[1...3].map { String($0.suffix(1)) } == ["5", "6", "7"])
-        #expect(lines[4].hasPrefix("That was too fast.") && lines[4].hasSuffix("↓ 2 more"))
-        #expect(picture(content, 40, 6, scrolled: 99)[1].hasSuffix("number 1"), "never past the oldest")
-        #expect(picture(content, 40, 6, scrolled: -5)[3].hasSuffix("number 9"))
+        expect(lines[1...3].map { String($0.suffix(1)) }, equals: ["5", "6", "7"])
+        expect(lines[4].hasPrefix("That was too fast.") && lines[4].hasSuffix("↓ 2 more"))
+        expect(picture(content, 40, 6, scrolled: 99)[1].hasSuffix("number 1"), "never past the oldest")
+        expect(picture(content, 40, 6, scrolled: -5)[3].hasSuffix("number 9"))
     }
 
     @Test func `no text controls the terminal or moves another`() {
@@ -68,8 +70,8 @@ import Testing
         content.notice = "no\u{1B}c"
         for width in [20, 25, 33, 80] {
             for line in ChatScreen(width: width, height: 20).lines(of: content) {
-                #expect(line.width <= width, "\(line.plainText)")
-                #expect(line.plainText.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control })
+                expect(line.width <= width, "\(line.plainText)")
+                expect(line.plainText.unicodeScalars.allSatisfy { $0.properties.generalCategory != .control })
             }
         }
     }
@@ -77,11 +79,11 @@ import Testing
     @Test func `a long line shows its end, up to the cursor`() {
         var content = ChatScreen.Content()
         _ = content.input.handle(.text(String(repeating: "x", count: 50) + "end"))
-        #expect(picture(content, 20, 5).last == "> xxxxxxxxxxxxxend▏")
+        expect(picture(content, 20, 5).last, equals: "> xxxxxxxxxxxxxend▏")
         _ = content.input.handle(.home)
-        #expect(picture(content, 20, 5).last?.hasPrefix("> ▏xxx") == true)
+        expect(picture(content, 20, 5).last?.hasPrefix("> ▏xxx"), equals: true)
         content.isEditing = true
-        #expect(picture(content, 20, 5).last?.hasPrefix("✎ ▏xxx") == true)
+        expect(picture(content, 20, 5).last?.hasPrefix("✎ ▏xxx"), equals: true)
     }
 
     @Test func `the models' content is on the screen`() async throws {
@@ -106,10 +108,10 @@ import Testing
         await until { model.messages.count == 2 && !roster.people.isEmpty && model.title == "Bob" }
         let zone = try #require(TimeZone(identifier: "UTC"))
         let content = ChatScreen.Content(model, roster, .live, in: zone)
-        #expect(content.title == "Bob" && content.subtitle == "online")
-        #expect(content.rows.map(\.text) == ["[image, 1 B: https://example.org/a]", "Nice"])
-        #expect(content.rows.map(\.sender) == ["you", "Bob"] && content.rows.map(\.status) == ["Sent", nil])
-        #expect(content.rows.map(\.priority) == ["now", nil])
-        #expect(content.rows.map(\.time) == ["08:00", "08:00"])
+        expect(content.title == "Bob" && content.subtitle == "online")
+        expect(content.rows.map(\.text), equals: ["[image, 1 B: https://example.org/a]", "Nice"])
+        expect(content.rows.map(\.sender) == ["you", "Bob"] && content.rows.map(\.status) == ["Sent", nil])
+        expect(content.rows.map(\.priority), equals: ["now", nil])
+        expect(content.rows.map(\.time), equals: ["08:00", "08:00"])
     }
 }
