@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -13,11 +14,11 @@ import Testing
     @Test func `it is made for its owner alone, and so is the secret`() throws {
         let scratch = try ScratchDirectory()
         let directory = try DataDirectory(scratch.path + "/a/b")
-        #expect(try mode(directory.path) == 0o700)
+        try expect(mode(directory.path), equals: 0o700)
         let secret = try directory.secret()
-        #expect(try mode(directory.secretFile) == 0o600)
-        #expect(try directory.secret().text == secret.text)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["secret"])
+        try expect(mode(directory.secretFile), equals: 0o600)
+        try expect(directory.secret().text, equals: secret.text)
+        try expect(FileManager.default.contentsOfDirectory(atPath: directory.path), equals: ["secret"])
     }
 
     @Test func `many concurrent first callers all get the same secret`() async throws {
@@ -27,8 +28,8 @@ import Testing
             for _ in 0..<50 { group.addTask { try directory.secret().text } }
             return try await group.reduce(into: Set()) { $0.insert($1) }
         }
-        #expect(secrets.count == 1)
-        #expect(try FileManager.default.contentsOfDirectory(atPath: directory.path) == ["secret"])
+        expect(secrets.count, equals: 1)
+        try expect(FileManager.default.contentsOfDirectory(atPath: directory.path), equals: ["secret"])
     }
 
     /// The second one is a possible file after a power cut.
@@ -39,7 +40,7 @@ import Testing
         let file = try scratch.write("", to: "secret")
         try content.write(to: URL(fileURLWithPath: file))
         #expect(throws: StartFailure.self) { try directory.secret() }
-        #expect(try Data(contentsOf: URL(fileURLWithPath: file)) == content)
+        try expect(Data(contentsOf: URL(fileURLWithPath: file)), equals: content)
     }
 
     @Test func `a path that is not a directory is an error that names it`() throws {
@@ -66,9 +67,9 @@ import Testing
         let path = DataDirectory.standardPath(environment: ["HOME": "/home/ana"])
         let chosen = DataDirectory.standardPath(environment: ["HOME": "/home/ana", "XDG_DATA_HOME": "/data"])
         if geteuid() == 0 {
-            #expect(path == "/var/lib/presence" && chosen == path)
+            expect(path == "/var/lib/presence" && chosen == path)
         } else {
-            #expect(path == "/home/ana/.local/share/presence" && chosen == "/data/presence")
+            expect(path == "/home/ana/.local/share/presence" && chosen == "/data/presence")
         }
     }
 }

@@ -1,4 +1,5 @@
 import EventLoops
+import Expectations
 import Foundation
 import Logging
 import TestSupport
@@ -26,7 +27,7 @@ import Testing
             throw error
         }
         await process.stop()
-        #expect(process.processID == nil)
+        expect(process.processID, equals: nil)
     }
 
     @Test func `it answers after the start, and has ended after the stop`() async throws {
@@ -34,19 +35,19 @@ import Testing
         var child: Int32 = 0
         try await withRedis(in: scratch.path) { process in
             child = try #require(process.processID)
-            #expect(process.url == "unix://\(process.socket)")
-            #expect(getpgid(child) == child)
+            expect(process.url, equals: "unix://\(process.socket)")
+            expect(getpgid(child), equals: child)
             let redis = try PlainRedis(socket: process.socket)
-            #expect(redis.command("PING") == "+PONG\r\n")
-            #expect(redis.command("CONFIG GET maxmemory-policy")?.contains("noeviction") == true)
-            #expect(redis.command("CONFIG GET appendfsync")?.contains("\r\nno\r\n") == true)
-            #expect(redis.command("CONFIG GET port")?.contains("\r\n0\r\n") == true)
-            #expect(
-                redis.command("CONFIG GET client-output-buffer-limit")?.contains("pubsub 268435456 67108864 60") == true
-            )
+            expect(redis.command("PING"), equals: "+PONG\r\n")
+            expect(redis.command("CONFIG GET maxmemory-policy")?.contains("noeviction"), equals: true)
+            expect(redis.command("CONFIG GET appendfsync")?.contains("\r\nno\r\n"), equals: true)
+            expect(redis.command("CONFIG GET port")?.contains("\r\n0\r\n"), equals: true)
+            expect(
+                redis.command("CONFIG GET client-output-buffer-limit")?.contains("pubsub 268435456 67108864 60"),
+                equals: true)
         }
-        #expect(!isAlive(child))
-        #expect(kill(child, 0) != 0, "a zombie is left")
+        expect(!isAlive(child))
+        expect(kill(child, 0) != 0, "a zombie is left")
     }
 
     @Test func `its data is there at the next start`() async throws {
@@ -54,8 +55,8 @@ import Testing
         for round in 0..<3 {
             try await withRedis(in: scratch.path, appendfsync: .always) { process in
                 let redis = try PlainRedis(socket: process.socket)
-                #expect(redis.command("CONFIG GET appendfsync")?.contains("always") == true)
-                #expect(redis.command("INCR rounds") == ":\(round + 1)\r\n")
+                expect(redis.command("CONFIG GET appendfsync")?.contains("always"), equals: true)
+                expect(redis.command("INCR rounds"), equals: ":\(round + 1)\r\n")
             }
         }
     }
@@ -68,18 +69,18 @@ import Testing
                 let child = try #require(process.processID)
                 do {
                     let redis = try PlainRedis(socket: process.socket)
-                    #expect(redis.command("SET round \(round)") == "+OK\r\n")
+                    expect(redis.command("SET round \(round)"), equals: "+OK\r\n")
                 }
                 kill(child, SIGKILL)
                 await eventually("Redis is back") { events.withLock { $0.count } == 2 * round }
-                #expect(process.processID != child)
+                expect(process.processID != child)
                 let redis = try PlainRedis(socket: process.socket)
-                #expect(redis.command("GET round") == "$1\r\n\(round)\r\n")
+                expect(redis.command("GET round"), equals: "$1\r\n\(round)\r\n")
             }
             let expected = [RedisServerProcess.Event.died(reason: "signal 9"), .restarted]
-            #expect(events.withLock { $0 } == expected + expected + expected)
+            expect(events.withLock { $0 }, equals: expected + expected + expected)
         }
-        #expect(events.withLock { $0.count } == 6, "a stop is no death")
+        expect(events.withLock { $0.count }, equals: 6, "a stop is no death")
     }
 
     @Test(arguments: RedisServerProcess.AppendFsync.allCases)
@@ -104,7 +105,7 @@ import Testing
             let last = try PlainRedis(socket: process.socket).command("GET last")
             let kept = try #require(last.flatMap { Int($0.split(separator: "\r\n").last ?? "") })
             // One more may have been done whose answer did not arrive.
-            #expect((answered...answered + 1).contains(kept))
+            expect((answered...answered + 1).contains(kept))
         }
     }
 
@@ -139,7 +140,7 @@ import Testing
                 "\($0)".contains(scratch.path) && "\($0)".contains("process \(getpid())")
             }
             let redis = try PlainRedis(socket: first.socket)
-            #expect(redis.command("PING") == "+PONG\r\n")
+            expect(redis.command("PING"), equals: "+PONG\r\n")
         }
         try await withRedis(in: scratch.path) { _ in }
     }
@@ -162,7 +163,7 @@ import Testing
         let scratch = try ScratchDirectory()
         let old = try await leftover(in: scratch.path)
         let reply = try PlainRedis(socket: scratch.path + "/redis.sock").command("SET name ana")
-        #expect(reply == "+OK\r\n")
+        expect(reply, equals: "+OK\r\n")
         if isStuck {
             // It does not answer, and receives no SIGTERM until it resumes.
             kill(old.id, SIGSTOP)
@@ -172,9 +173,9 @@ import Testing
             }
         }
         try await withRedis(in: scratch.path) { process in
-            #expect(!isAlive(old.id))
+            expect(!isAlive(old.id))
             let redis = try PlainRedis(socket: process.socket)
-            #expect(redis.command("GET name") == "$3\r\nana\r\n")
+            expect(redis.command("GET name"), equals: "$3\r\nana\r\n")
         }
     }
 
@@ -184,8 +185,8 @@ import Testing
         let sleeper = try HandStarted(["/bin/sleep", "60"], in: scratch.path)
         _ = try scratch.write("\(stranger.id)\n", to: "redis.pid")
         try await withRedis(in: scratch.path) { _ in }
-        #expect(isAlive(stranger.id))
-        #expect(isAlive(sleeper.id))
+        expect(isAlive(stranger.id))
+        expect(isAlive(sleeper.id))
     }
 
     // MARK: Places
@@ -200,14 +201,14 @@ import Testing
                 sockets.insert(process.socket)
                 let place = (process.socket as NSString).deletingLastPathComponent
                 let attributes = try FileManager.default.attributesOfItem(atPath: place)
-                #expect(attributes[.posixPermissions] as? Int == 0o700)
+                expect(attributes[.posixPermissions] as? Int, equals: 0o700)
                 let reply = try PlainRedis(socket: process.socket).command("PING")
-                #expect(reply == "+PONG\r\n")
+                expect(reply, equals: "+PONG\r\n")
             }
         }
-        #expect(sockets.count == 1)
+        expect(sockets.count, equals: 1)
         let place = (sockets.first! as NSString).deletingLastPathComponent
-        #expect(place.hasPrefix("/tmp/presence-") && !FileManager.default.fileExists(atPath: place))
+        expect(place.hasPrefix("/tmp/presence-") && !FileManager.default.fileExists(atPath: place))
     }
 
     @Test func `a place in tmp that others can enter is not used`() throws {
@@ -223,7 +224,7 @@ import Testing
         let scratch = try ScratchDirectory()
         try await withRedis(in: scratch.path + #"/a b "c" 'd'"#) { process in
             let reply = try PlainRedis(socket: process.socket).command("SET a b")
-            #expect(reply == "+OK\r\n")
+            expect(reply, equals: "+OK\r\n")
         }
     }
 
@@ -231,7 +232,7 @@ import Testing
         let scratch = try ScratchDirectory()
         try await withRedis(in: scratch.path) { process in
             let reply = try PlainRedis(socket: process.socket).command("SET a b")
-            #expect(reply == "+OK\r\n")
+            expect(reply, equals: "+OK\r\n")
         }
         let log = scratch.path + "/appendonlydir/appendonly.aof.manifest"
         try Data("nonsense".utf8).write(to: URL(filePath: log))
@@ -251,6 +252,6 @@ import Testing
         let set = RedisServerProcess.sharedSettings.map { setting in
             ([setting.name] + setting.value.map { $0.isEmpty ? "\"\"" : $0 }).joined(separator: " ")
         }
-        #expect(said == Set(set).union(["appendfsync always"]))
+        expect(said, equals: Set(set).union(["appendfsync always"]))
     }
 }

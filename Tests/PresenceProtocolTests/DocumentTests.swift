@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -35,14 +36,14 @@ struct DocumentTests {
         func types(_ sender: Example.Sender) -> Set<String> {
             Set(examples.filter { $0.sender == sender }.map(\.type))
         }
-        #expect(types(.client) == Self.clientTypes.union(Self.featureRequests))
-        #expect(types(.server) == Self.serverTypes.union(Self.featureTypes))
+        expect(types(.client), equals: Self.clientTypes.union(Self.featureRequests))
+        expect(types(.server), equals: Self.serverTypes.union(Self.featureTypes))
     }
 
     @Test(arguments: Example.all.filter { $0.sender == .client && !featureRequests.contains($0.type) })
     func `every example of a client is decoded, and the same after being encoded`(example: Example) throws {
         let message = try client(example.json)
-        #expect(try ClientMessage.decode(message.encoded()) == message)
+        try expect(ClientMessage.decode(message.encoded()), equals: message)
     }
 
     @Test(arguments: Example.all.filter { $0.sender == .server })
@@ -56,7 +57,7 @@ struct DocumentTests {
             return
         }
         if case .unknown = message { Issue.record("not known") }
-        if Self.isWhole(example) { #expect(String(json: message.encoded()) == example.json) }
+        if Self.isWhole(example) { expect(String(json: message.encoded()), equals: example.json) }
     }
 
     /// A client's message that is cut short is rejected, wherever it is cut.
@@ -65,7 +66,7 @@ struct DocumentTests {
         for length in 0..<example.bytes.count {
             let part = Array(example.bytes.prefix(length))
             switch example.sender {
-            case .client: #expect(refusal(of: part)?.code == .badRequest, "\(length) bytes")
+            case .client: expect(refusal(of: part)?.code, equals: .badRequest, "\(length) bytes")
             case .server: #expect(throws: DecodingFailure.self) { try ServerMessage.decode(part) }
             }
         }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -41,7 +42,7 @@ struct JSONScannerTests {
         String(repeating: "9", count: 400),
     ])
     func `a text that RFC 8259 allows is read`(text: String) {
-        #expect(fault(text) == nil)
+        expect(fault(text), equals: nil)
     }
 
     @Test(arguments: [
@@ -54,7 +55,7 @@ struct JSONScannerTests {
         "\"\u{0}\"",
     ])
     func `any other text is refused`(text: String) {
-        #expect(fault(text) != nil)
+        expect(fault(text) != nil)
     }
 
     @Test(
@@ -70,7 +71,7 @@ struct JSONScannerTests {
                 let text =
                     [0x22] + [UInt8](repeating: 0x61, count: before) + bad + [UInt8](repeating: 0x62, count: after)
                     + [0x22]
-                #expect(fault(text) == .invalidUTF8 || fault(text) == .truncated, "\(before), \(after)")
+                expect(fault(text) == .invalidUTF8 || fault(text) == .truncated, "\(before), \(after)")
             }
         }
     }
@@ -78,12 +79,12 @@ struct JSONScannerTests {
     @Test func `special bytes are found wherever they stand in a word`() {
         for before in 0..<17 {
             let filler = String(repeating: "a", count: before)
-            #expect(string("\"\(filler)\" \"") == filler)
-            #expect(string("\"\(filler)\\n!\"") == filler + "\n!")
-            #expect(string("\"\(filler)é!\"") == filler + "é!")
-            #expect(fault("\"\(filler)\u{1}bbbbbbbbbbbbbbbb\"") == .controlCharacter)
-            #expect(fault("\"\(filler)\u{1F}\"") == .controlCharacter)
-            #expect(string("\"\(filler)\u{20}\u{21}\u{23}\u{5B}\u{5D}\u{7F}\"") == filler + " !#[]\u{7F}")
+            expect(string("\"\(filler)\" \""), equals: filler)
+            expect(string("\"\(filler)\\n!\""), equals: filler + "\n!")
+            expect(string("\"\(filler)é!\""), equals: filler + "é!")
+            expect(fault("\"\(filler)\u{1}bbbbbbbbbbbbbbbb\""), equals: .controlCharacter)
+            expect(fault("\"\(filler)\u{1F}\""), equals: .controlCharacter)
+            expect(string("\"\(filler)\u{20}\u{21}\u{23}\u{5B}\u{5D}\u{7F}\""), equals: filler + " !#[]\u{7F}")
         }
     }
 
@@ -92,14 +93,14 @@ struct JSONScannerTests {
         #""\ud800\ud800""#, #""\udc00\ud800""#, #""\ud83d\ude00\ud83d""#,
     ])
     func `lone surrogates are refused`(text: String) {
-        #expect(fault(text) == .loneSurrogate)
+        expect(fault(text), equals: .loneSurrogate)
     }
 
     @Test func `escapes are decoded`() {
-        #expect(string(#""\"\\\/\b\f\n\r\tx""#) == "\"\\/\u{8}\u{C}\n\r\tx")
-        #expect(string(#""\u0041\u00e9\u20AC\uD83D\uDE00""#) == "Aé€😀")
-        #expect(string(#""\ud800\udc00\udbff\udfff""#) == "\u{10000}\u{10FFFF}")
-        #expect(string("17") == nil)
+        expect(string(#""\"\\\/\b\f\n\r\tx""#), equals: "\"\\/\u{8}\u{C}\n\r\tx")
+        expect(string(#""\u0041\u00e9\u20AC\uD83D\uDE00""#), equals: "Aé€😀")
+        expect(string(#""\ud800\udc00\udbff\udfff""#), equals: "\u{10000}\u{10FFFF}")
+        expect(string("17"), equals: nil)
     }
 
     @Test func `nesting of 32 is read and of 33 is refused`() {
@@ -108,29 +109,29 @@ struct JSONScannerTests {
                 String(repeating: open, count: depth - 1) + (open == "[" ? "[" : "{")
                     + String(repeating: close, count: depth)
             }
-            #expect(fault(nested(32)) == nil)
-            #expect(fault(nested(33)) == .tooDeep)
-            #expect(fault(nested(100_000)) == .tooDeep)
+            expect(fault(nested(32)), equals: nil)
+            expect(fault(nested(33)), equals: .tooDeep)
+            expect(fault(nested(100_000)), equals: .tooDeep)
         }
         let siblings = "[" + String(repeating: "[{}],", count: 1000) + "[]]"
-        #expect(fault(siblings) == nil)
+        expect(fault(siblings), equals: nil)
     }
 
     @Test func `integers are exact to 64 bits, and other numbers are distinguished`() {
-        #expect(number("0") == .integer(0))
-        #expect(number("-0") == .integer(0))
-        #expect(number("-7") == .integer(-7))
-        #expect(number("9007199254740993") == .integer(9_007_199_254_740_993))
-        #expect(number("9223372036854775807") == .integer(.max))
-        #expect(number("-9223372036854775808") == .integer(.min))
-        #expect(number("9223372036854775808") == .tooLarge)
-        #expect(number("-9223372036854775809") == .tooLarge)
-        #expect(number("18446744073709551616") == .tooLarge)
-        #expect(number(String(repeating: "1", count: 500)) == .tooLarge)
-        #expect(number("1.0") == .fraction)
-        #expect(number("1e3") == .fraction)
-        #expect(number("99999999999999999999.5") == .fraction)
-        #expect(number("\"1\"") == nil)
+        expect(number("0"), equals: .integer(0))
+        expect(number("-0"), equals: .integer(0))
+        expect(number("-7"), equals: .integer(-7))
+        expect(number("9007199254740993"), equals: .integer(9_007_199_254_740_993))
+        expect(number("9223372036854775807"), equals: .integer(.max))
+        expect(number("-9223372036854775808"), equals: .integer(.min))
+        expect(number("9223372036854775808"), equals: .tooLarge)
+        expect(number("-9223372036854775809"), equals: .tooLarge)
+        expect(number("18446744073709551616"), equals: .tooLarge)
+        expect(number(String(repeating: "1", count: 500)), equals: .tooLarge)
+        expect(number("1.0"), equals: .fraction)
+        expect(number("1e3"), equals: .fraction)
+        expect(number("99999999999999999999.5"), equals: .fraction)
+        expect(number("\"1\""), equals: nil)
     }
 
     @Test func `values can be pulled one by one`() throws {
@@ -152,7 +153,7 @@ struct JSONScannerTests {
             try scanner.finish()
             return read
         }
-        #expect(read == ["1", "[2]", "{\"x\":3}", "b={}", "c=null"])
+        expect(read, equals: ["1", "[2]", "{\"x\":3}", "b={}", "c=null"])
     }
 
     @Test func `an error has the offset of its byte`() {
@@ -161,6 +162,6 @@ struct JSONScannerTests {
             var scanner = JSONScanner(bytes)
             return #expect(throws: JSONError.self) { try scanner.value() }
         }
-        #expect(error == JSONError(.unexpectedByte, at: 8))
+        expect(error, equals: JSONError(.unexpectedByte, at: 8))
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -9,16 +10,16 @@ struct JSONWriterTests {
     }
 
     @Test func `strings are escaped where they must be and nowhere else`() {
-        #expect(written { JSONWriter.string("", to: &$0) } == #""""#)
-        #expect(written { JSONWriter.string("Ana's /é😀\u{7F}\u{2028}", to: &$0) } == "\"Ana's /é😀\u{7F}\u{2028}\"")
-        #expect(written { JSONWriter.string("a\"b\\c", to: &$0) } == #""a\"b\\c""#)
-        #expect(written { JSONWriter.string("\u{8}\t\n\u{C}\r", to: &$0) } == #""\b\t\n\f\r""#)
-        #expect(written { JSONWriter.string("\0\u{B}\u{1F}", to: &$0) } == #""\u0000\u000b\u001f""#)
+        expect(written { JSONWriter.string("", to: &$0) }, equals: #""""#)
+        expect(written { JSONWriter.string("Ana's /é😀\u{7F}\u{2028}", to: &$0) }, equals: "\"Ana's /é😀\u{7F}\u{2028}\"")
+        expect(written { JSONWriter.string("a\"b\\c", to: &$0) }, equals: #""a\"b\\c""#)
+        expect(written { JSONWriter.string("\u{8}\t\n\u{C}\r", to: &$0) }, equals: #""\b\t\n\f\r""#)
+        expect(written { JSONWriter.string("\0\u{B}\u{1F}", to: &$0) }, equals: #""\u0000\u000b\u001f""#)
     }
 
     @Test(arguments: [0, 1, -1, 9, 10, -10, 1_763_712_000_000, .max, .min])
     func `integers are written in decimal`(value: Int64) {
-        #expect(written { JSONWriter.integer(value, to: &$0) } == "\(value)")
+        expect(written { JSONWriter.integer(value, to: &$0) }, equals: "\(value)")
     }
 
     @Test func `every string survives being written and read`() {
@@ -31,7 +32,7 @@ struct JSONWriterTests {
                 var scanner = JSONScanner(bytes)
                 return (try? scanner.value())?.string
             }
-            #expect(read.map { Array($0.utf8) } == Array(text.utf8))
+            expect(read.map { Array($0.utf8) }, equals: Array(text.utf8))
         }
     }
 }

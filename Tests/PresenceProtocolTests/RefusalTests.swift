@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -14,7 +15,7 @@ struct RefusalTests {
         "{\"type\":\"disconnect\",\"x\":\"a\nb\"}", #"{"type":"disconnect","x":01}"#,
     ])
     func `anything but one object with a type is a bad request`(json: String) {
-        #expect(refusal(of: json)?.code == .badRequest)
+        expect(refusal(of: json)?.code, equals: .badRequest)
     }
 
     @Test func `an object nested 32 deep is taken and 33 deep is refused`() {
@@ -22,21 +23,21 @@ struct RefusalTests {
             let inner = String(repeating: "[", count: depth - 1) + String(repeating: "]", count: depth - 1)
             return #"{"type":"disconnect","id":3,"x":\#(inner)}"#
         }
-        #expect(refusal(of: nested(32)) == nil)
-        #expect(refusal(of: nested(33))?.code == .badRequest)
-        #expect(refusal(of: nested(33))?.id == 3)
+        expect(refusal(of: nested(32)), equals: nil)
+        expect(refusal(of: nested(33))?.code, equals: .badRequest)
+        expect(refusal(of: nested(33))?.id, equals: 3)
     }
 
     @Test func `invalid UTF-8 is a bad request, also in ignored members`() {
         let bytes = Array(#"{"type":"disconnect","x":""#.utf8) + [0xFF] + Array("\"}".utf8)
-        #expect(refusal(of: bytes)?.code == .badRequest)
+        expect(refusal(of: bytes)?.code, equals: .badRequest)
     }
 
     @Test(arguments: ["", "connected", "GET", "get ", "🦆", "get\\u0000", String(repeating: "x", count: 50_000)])
     func `an unknown type has its own code, with the id`(type: String) {
         let failure = refusal(of: #"{"type":"\#(type)","id":9}"#)
-        #expect(failure?.code == .unknownType)
-        #expect(failure?.id == 9)
+        expect(failure?.code, equals: .unknownType)
+        expect(failure?.id, equals: 9)
     }
 
     @Test(arguments: [
@@ -71,7 +72,7 @@ struct RefusalTests {
         #"{"type":"connect","status":{"status":7}}"#, #"{"type":"connect","status":{"status":"busy","text":7}}"#,
     ])
     func `a member that is missing or of the wrong kind is a bad request`(json: String) {
-        #expect(refusal(of: json)?.code == .badRequest)
+        expect(refusal(of: json)?.code, equals: .badRequest)
     }
 
     // MARK: The request's id
@@ -82,15 +83,15 @@ struct RefusalTests {
     ])
     func `an id of another kind is a bad request, answered without id`(id: String) {
         let failure = refusal(of: #"{"type":"disconnect","id":\#(id)}"#)
-        #expect(failure?.code == .badRequest)
-        #expect(failure?.field == "id")
-        #expect(failure?.id == nil)
+        expect(failure?.code, equals: .badRequest)
+        expect(failure?.field, equals: "id")
+        expect(failure?.id, equals: nil)
     }
 
     @Test func `ids from 1 to 2^53-1 are taken`() throws {
-        #expect(try client(#"{"type":"disconnect","id":1}"#).id == 1)
-        #expect(try client(#"{"type":"disconnect","id":9007199254740991}"#).id == 9_007_199_254_740_991)
-        #expect(try client(#"{"type":"disconnect"}"#).id == nil)
+        try expect(client(#"{"type":"disconnect","id":1}"#).id, equals: 1)
+        try expect(client(#"{"type":"disconnect","id":9007199254740991}"#).id, equals: 9_007_199_254_740_991)
+        try expect(client(#"{"type":"disconnect"}"#).id, equals: nil)
     }
 
     @Test(arguments: [
@@ -101,16 +102,16 @@ struct RefusalTests {
         #"{"type":"get","users":["a","b","c"],"id":5}"#,
     ])
     func `a failure knows the request's id wherever it stands`(json: String) {
-        #expect(refusal(of: json, limits: ConnectionLimits(subscribeBatch: 2))?.id == 5)
+        expect(refusal(of: json, limits: ConnectionLimits(subscribeBatch: 2))?.id, equals: 5)
     }
 
     @Test func `a failure becomes the error message that answers the request`() {
         let failure = refusal(of: #"{"type":"activity","id":5,"state":"asleep"}"#)
-        #expect(
-            failure?.errorMessage
-                == .init(
-                    id: 5, code: .validationFailed, message: "state must be one of active, idle, background",
-                    field: "state"))
+        expect(
+            failure?.errorMessage,
+            equals: .init(
+                id: 5, code: .validationFailed, message: "state must be one of active, idle, background",
+                field: "state"))
     }
 
     // MARK: Bounds
@@ -159,29 +160,29 @@ struct RefusalTests {
     ])
     func `a value out of bounds is rejected with its field`(json: String, field: String) {
         let failure = refusal(of: json)
-        #expect(failure?.code == .validationFailed)
-        #expect(failure?.field == field)
-        #expect(failure?.message.hasPrefix(field) == true)
+        expect(failure?.code, equals: .validationFailed)
+        expect(failure?.field, equals: field)
+        expect(failure?.message.hasPrefix(field), equals: true)
     }
 
     @Test func `ids of 128 bytes are taken and of 129 are refused`() throws {
         let longest = String(repeating: "~", count: 128)
-        #expect(try client(#"{"type":"get","users":["\#(longest)"]}"#).body == .get(users: ids(longest)))
-        #expect(refusal(of: #"{"type":"get","users":["!\#(longest)"]}"#)?.code == .validationFailed)
+        try expect(client(#"{"type":"get","users":["\#(longest)"]}"#).body, equals: .get(users: ids(longest)))
+        expect(refusal(of: #"{"type":"get","users":["!\#(longest)"]}"#)?.code, equals: .validationFailed)
         let escaped = String(repeating: "\\u007e", count: 128)
-        #expect(try client(#"{"type":"get","users":["\#(escaped)"]}"#).body == .get(users: ids(longest)))
-        #expect(refusal(of: #"{"type":"get","users":["\#(escaped)\#(escaped)"]}"#)?.code == .validationFailed)
+        try expect(client(#"{"type":"get","users":["\#(escaped)"]}"#).body, equals: .get(users: ids(longest)))
+        expect(refusal(of: #"{"type":"get","users":["\#(escaped)\#(escaped)"]}"#)?.code, equals: .validationFailed)
         let everything = String(decoding: Array(UInt8(0x21)...0x7E), as: UTF8.self)
         let message = ClientMessage(.get(users: [id(everything)]))
-        #expect(try ClientMessage.decode(message.encoded()) == message)
+        try expect(ClientMessage.decode(message.encoded()), equals: message)
     }
 
     @Test func `clearAfter is taken from one second to thirty days`() {
         let with = { (duration: Int64) in #"{"type":"status","status":"busy","clearAfter":\#(duration)}"# }
-        #expect(refusal(of: with(999))?.field == "clearAfter")
-        #expect(refusal(of: with(1_000)) == nil)
-        #expect(refusal(of: with(2_592_000_000)) == nil)
-        #expect(refusal(of: with(2_592_000_001))?.field == "clearAfter")
+        expect(refusal(of: with(999))?.field, equals: "clearAfter")
+        expect(refusal(of: with(1_000)), equals: nil)
+        expect(refusal(of: with(2_592_000_000)), equals: nil)
+        expect(refusal(of: with(2_592_000_001))?.field, equals: "clearAfter")
     }
 
     @Test func `a status text of 140 characters is taken and of 141 is refused`() {
@@ -189,8 +190,8 @@ struct RefusalTests {
             let with = { (count: Int) in
                 #"{"type":"status","status":"busy","text":"\#(String(repeating: character, count: count))"}"#
             }
-            #expect(refusal(of: with(140)) == nil, "\(character)")
-            #expect(refusal(of: with(141))?.field == "text", "\(character)")
+            expect(refusal(of: with(140)), equals: nil, "\(character)")
+            expect(refusal(of: with(141))?.field, equals: "text", "\(character)")
         }
     }
 
@@ -198,8 +199,8 @@ struct RefusalTests {
         let with = { (count: Int) in
             #"{"type":"connect","device":{"name":"\#(String(repeating: "é", count: count))"}}"#
         }
-        #expect(refusal(of: with(128)) == nil)
-        #expect(refusal(of: with(129))?.field == "device.name")
+        expect(refusal(of: with(128)), equals: nil)
+        expect(refusal(of: with(129))?.field, equals: "device.name")
     }
 
     // MARK: Number
@@ -208,22 +209,22 @@ struct RefusalTests {
         let limits = ConnectionLimits(subscribeBatch: 3)
         func code(_ json: String) -> ErrorCode? { refusal(of: json, limits: limits)?.code }
         for type in ["get", "subscribe", "unsubscribe"] {
-            #expect(code(#"{"type":"\#(type)","users":["a","b","c"]}"#) == nil)
-            #expect(code(#"{"type":"\#(type)","users":["a","b","c","d"]}"#) == .tooMany)
-            #expect(code(#"{"type":"\#(type)","users":["a","a","a","a"]}"#) == .tooMany)
+            expect(code(#"{"type":"\#(type)","users":["a","b","c"]}"#), equals: nil)
+            expect(code(#"{"type":"\#(type)","users":["a","b","c","d"]}"#), equals: .tooMany)
+            expect(code(#"{"type":"\#(type)","users":["a","a","a","a"]}"#), equals: .tooMany)
         }
-        #expect(code(#"{"type":"subscribe","users":["a","b"],"conversations":["c"]}"#) == nil)
-        #expect(code(#"{"type":"subscribe","users":["a","b"],"conversations":["c","d"]}"#) == .tooMany)
-        #expect(code(#"{"type":"subscribe","conversations":["a","b","c","d"]}"#) == .tooMany)
+        expect(code(#"{"type":"subscribe","users":["a","b"],"conversations":["c"]}"#), equals: nil)
+        expect(code(#"{"type":"subscribe","users":["a","b"],"conversations":["c","d"]}"#), equals: .tooMany)
+        expect(code(#"{"type":"subscribe","conversations":["a","b","c","d"]}"#), equals: .tooMany)
         // The codec does not limit the participants of a conversation.
-        #expect(code(#"{"type":"createConversation","participants":["a","b","c","d"]}"#) == nil)
+        expect(code(#"{"type":"createConversation","participants":["a","b","c","d"]}"#), equals: nil)
     }
 
     @Test func `the default limit takes a thousand ids`() {
         let with = { (count: Int) in
             #"{"type":"subscribe","users":[\#((0..<count).map { "\"u\($0)\"" }.joined(separator: ","))]}"#
         }
-        #expect(refusal(of: with(1_000)) == nil)
-        #expect(refusal(of: with(1_001))?.code == .tooMany)
+        expect(refusal(of: with(1_000)), equals: nil)
+        expect(refusal(of: with(1_001))?.code, equals: .tooMany)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -51,7 +52,7 @@ struct ServerMessageTests {
 
     @Test(arguments: everyKind)
     func `every kind survives being encoded and decoded`(message: ServerMessage) throws {
-        #expect(try ServerMessage.decode(message.encoded()) == message)
+        try expect(ServerMessage.decode(message.encoded()), equals: message)
     }
 
     @Test(arguments: [1, 28, 31, 32, 48, 60])
@@ -80,26 +81,26 @@ struct ServerMessageTests {
     // MARK: A later server
 
     @Test func `additions of a later server are ignored`() throws {
-        #expect(try server(#"{"type":"fireworks","colour":{"type":"live"}}"#) == .unknown(type: "fireworks"))
-        #expect(try server(#"{"new":[1,{"a":null}],"type":"live","id":null}"#) == .live)
-        #expect(
-            try server(#"{"type":"presence","user":"b","mood":1,"presence":{"mood":[],"version":1,"status":"online"}}"#)
-                == .presence(user: id("b"), Presence(version: 1, status: .online), at: nil))
-        #expect(
-            try server(#"{"type":"ownStatus","status":{"status":"focused","until":"noon"}}"#)
-                == .ownStatus(OwnStatus(status: .auto)))
-        #expect(
-            try server(#"{"type":"error","code":"teapot"}"#)
-                == .error(.init(code: ErrorCode(rawValue: "teapot"), message: "")))
+        try expect(server(#"{"type":"fireworks","colour":{"type":"live"}}"#), equals: .unknown(type: "fireworks"))
+        try expect(server(#"{"new":[1,{"a":null}],"type":"live","id":null}"#), equals: .live)
+        try expect(
+            server(#"{"type":"presence","user":"b","mood":1,"presence":{"mood":[],"version":1,"status":"online"}}"#),
+            equals: .presence(user: id("b"), Presence(version: 1, status: .online), at: nil))
+        try expect(
+            server(#"{"type":"ownStatus","status":{"status":"focused","until":"noon"}}"#),
+            equals: .ownStatus(OwnStatus(status: .auto)))
+        try expect(
+            server(#"{"type":"error","code":"teapot"}"#),
+            equals: .error(.init(code: ErrorCode(rawValue: "teapot"), message: "")))
     }
 
     @Test func `unknown devices become other, once and in order`() throws {
         let json = #"{"version":1,"status":"online","devices":["watch","web","tv","bot","web"]}"#
         let message = try server(#"{"type":"presence","user":"b","presence":\#(json)}"#)
-        #expect(
-            message
-                == .presence(
-                    user: id("b"), Presence(version: 1, status: .online, devices: [.bot, .other, .web]), at: nil))
+        expect(
+            message,
+            equals: .presence(
+                user: id("b"), Presence(version: 1, status: .online, devices: [.bot, .other, .web]), at: nil))
     }
 
     @Test func `an unknown status is away with live devices and offline without`() throws {
@@ -110,20 +111,20 @@ struct ServerMessageTests {
             else { return nil }
             return presence.status
         }
-        #expect(try status(#"{"version":1,"status":"dancing","devices":["web"]}"#) == .away)
-        #expect(try status(#"{"devices":["watch"],"status":"dancing","version":1}"#) == .away)
-        #expect(try status(#"{"version":1,"status":"dancing"}"#) == .offline)
+        try expect(status(#"{"version":1,"status":"dancing","devices":["web"]}"#), equals: .away)
+        try expect(status(#"{"devices":["watch"],"status":"dancing","version":1}"#), equals: .away)
+        try expect(status(#"{"version":1,"status":"dancing"}"#), equals: .offline)
     }
 
     @Test func `absent settings in connected are the protocol's defaults`() throws {
         let message = try server(#"{"type":"connected","user":"ana","session":"s","serverTime":1}"#)
-        #expect(
-            message
-                == .connected(
-                    id: nil,
-                    .init(
-                        user: id("ana"), session: "s", serverTime: 1, status: nil, heartbeatInterval: 20_000,
-                        heartbeatTimeout: 10_000, linger: 10_000, limits: ConnectionLimits())))
+        expect(
+            message,
+            equals: .connected(
+                id: nil,
+                .init(
+                    user: id("ana"), session: "s", serverTime: 1, status: nil, heartbeatInterval: 20_000,
+                    heartbeatTimeout: 10_000, linger: 10_000, limits: ConnectionLimits())))
     }
 
     @Test(arguments: [
@@ -151,14 +152,14 @@ struct ServerMessageTests {
     @Test func `events assembled from encoded registers are the same bytes`() {
         var output: [UInt8] = []
         ServerMessageWriter.presence(user: id("bob"), presence: Self.presence.encoded(), at: 5, to: &output)
-        #expect(output == ServerMessage.presence(user: id("bob"), Self.presence, at: 5).encoded())
+        expect(output, equals: ServerMessage.presence(user: id("bob"), Self.presence, at: 5).encoded())
         output.removeAll()
         ServerMessageWriter.profile(user: id("bob"), profile: ServerMessageWriter.noProfile, at: 5, to: &output)
-        #expect(String(json: output) == #"{"type":"profile","user":"bob","profile":null,"at":5}"#)
-        #expect(ServerMessageWriter.unknownPresence == Presence.unknown.encoded())
-        #expect(ServerMessageWriter.noProfile == ProfileRegister.none.encoded())
+        expect(String(json: output), equals: #"{"type":"profile","user":"bob","profile":null,"at":5}"#)
+        expect(ServerMessageWriter.unknownPresence, equals: Presence.unknown.encoded())
+        expect(ServerMessageWriter.noProfile, equals: ProfileRegister.none.encoded())
         output.removeAll()
         ServerMessageWriter.profileUpdated(id: nil, profile: Self.profile.encoded(), to: &output)
-        #expect(output == ServerMessage.profileUpdated(id: nil, Self.profile).encoded())
+        expect(output, equals: ServerMessage.profileUpdated(id: nil, Self.profile).encoded())
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import PresenceProtocol
 import Testing
 
@@ -12,21 +13,21 @@ struct SnapshotReplyTests {
             let hasMore: Bool
             switch try ServerMessage.decode(part) {
             case .subscribed(let id, let some, let others, let more):
-                #expect(id == 7)
+                expect(id, equals: 7)
                 // Users come first.
-                #expect(some.isEmpty || conversations.isEmpty)
+                expect(some.isEmpty || conversations.isEmpty)
                 users += some
                 conversations += others.map(\.conversation)
                 hasMore = more
             case .users(let id, let some, let more):
-                #expect(id == 7)
+                expect(id, equals: 7)
                 users += some
                 hasMore = more
             default:
                 Issue.record("another message")
                 continue
             }
-            #expect(hasMore == (index < parts.count - 1))
+            expect(hasMore, equals: index < parts.count - 1)
         }
         return (users, conversations)
     }
@@ -37,11 +38,11 @@ struct SnapshotReplyTests {
             (.users, #"{"type":"users","id":7,"users":[]}"#),
         ]
         for (kind, json) in kinds {
-            #expect(SnapshotReply(kind, id: 7, limit: 1000).finish().map { String(json: $0) } == [json])
+            expect(SnapshotReply(kind, id: 7, limit: 1000).finish().map { String(json: $0) }, equals: [json])
         }
-        #expect(
-            SnapshotReply(.users, id: nil, limit: 1000).finish().map { String(json: $0) }
-                == [#"{"type":"users","users":[]}"#])
+        expect(
+            SnapshotReply(.users, id: nil, limit: 1000).finish().map { String(json: $0) },
+            equals: [#"{"type":"users","users":[]}"#])
     }
 
     @Test func `messages come beside a list of people, in each part`() {
@@ -52,9 +53,9 @@ struct SnapshotReplyTests {
             reply.beginMessages()
             reply.add(ServerMessage.ConversationSnapshot(conversation: id("c3"), version: 7, typing: []))
             reply.add(conversation: Array(#"{"conversation":"c1","messages":[]}"#.utf8))
-            #expect(
-                reply.finish().map { String(json: $0) }.joined()
-                    == #"{"type":"subscribed","id":7,"users":[],"conversations":["#
+            expect(
+                reply.finish().map { String(json: $0) }.joined(),
+                equals: #"{"type":"subscribed","id":7,"users":[],"conversations":["#
                     + #"{"conversation":"c3","version":7,"typing":[]}\#(joint){"conversation":"c1","messages":[]}]}"#)
         }
     }
@@ -73,16 +74,16 @@ struct SnapshotReplyTests {
                     profile: ProfileRegister.none),
                 UserSnapshot(user: id("cy"), presence: nil, profile: .profile(Profile(version: 3))),
             ], conversations: [conversation], more: false)
-        #expect(reply.finish() == [whole.encoded()])
+        expect(reply.finish(), equals: [whole.encoded()])
     }
 
     @Test func `conversations alone come without users`() {
         var reply = SnapshotReply(.subscribed, id: 5, limit: 1000)
         reply.add(ServerMessage.ConversationSnapshot(conversation: id("c1"), version: 7, typing: ids("bob")))
-        #expect(
-            String(json: reply.finish()[0])
-                == #"{"type":"subscribed","id":5,"conversations":[{"conversation":"c1","version":7,"typing":["bob"]}]}"#
-        )
+        expect(
+            String(json: reply.finish()[0]),
+            equals:
+                #"{"type":"subscribed","id":5,"conversations":[{"conversation":"c1","version":7,"typing":["bob"]}]}"#)
     }
 
     @Test func `a long answer is split at every limit into parts that keep to it and lose nothing`() throws {
@@ -99,11 +100,11 @@ struct SnapshotReplyTests {
                 )
             }
             let parts = reply.finish()
-            #expect(parts.allSatisfy { $0.count <= limit }, "limit \(limit)")
-            #expect(parts.count > 3)
+            expect(parts.allSatisfy { $0.count <= limit }, "limit \(limit)")
+            expect(parts.count > 3)
             let all = try joined(parts)
-            #expect(all.users.map(\.user) == people)
-            #expect(all.conversations == conversations)
+            expect(all.users.map(\.user), equals: people)
+            expect(all.conversations, equals: conversations)
         }
     }
 
@@ -112,8 +113,8 @@ struct SnapshotReplyTests {
         let long = Presence(version: 1, status: .away, text: String(repeating: "x", count: 200)).encoded()
         for name in ["a", "b", "c"] { reply.add(user: id(name), presence: name == "b" ? long : presence, profile: nil) }
         let parts = reply.finish()
-        #expect(parts.count == 3)
-        #expect(try joined(parts).users.map(\.user) == ids("a", "b", "c"))
+        expect(parts.count, equals: 3)
+        try expect(joined(parts).users.map(\.user), equals: ids("a", "b", "c"))
     }
 
     @Test func `bytes that are lent are taken as those that are given`() {
@@ -127,8 +128,8 @@ struct SnapshotReplyTests {
                 user: id("bob"), presence: Presence(version: 9, status: .online, since: 8, devices: [.web]),
                 profile: nil))
         let bytes = given.finish()
-        #expect(lent.finish() == bytes)
-        #expect(made.finish() == bytes)
+        expect(lent.finish(), equals: bytes)
+        expect(made.finish(), equals: bytes)
     }
 
     @Test func `notifications are split into parts that each have the totals`() throws {
@@ -139,20 +140,21 @@ struct SnapshotReplyTests {
             reply.begin(notifications: head)
             for seq in 1...9 { reply.add(notification: Array(#"{"seq":\#(seq),"title":"T"}"#.utf8)) }
             let parts = reply.finish().map { String(json: $0) }
-            #expect(parts.dropFirst().allSatisfy { $0.utf8.count <= limit }, "limit \(limit)")
-            #expect(parts.dropLast().allSatisfy { $0.hasSuffix(#","more":true}"#) })
+            expect(parts.dropFirst().allSatisfy { $0.utf8.count <= limit }, "limit \(limit)")
+            expect(parts.dropLast().allSatisfy { $0.hasSuffix(#","more":true}"#) })
             let items = parts.flatMap { $0.split(separator: #""items":["#).dropFirst() }
-            #expect(items.allSatisfy { $0.contains("]}") })
+            expect(items.allSatisfy { $0.contains("]}") })
             let seqs = parts.joined().split(separator: #"{"seq":"#).dropFirst().compactMap {
                 $0.first?.wholeNumberValue
             }
-            #expect(seqs == Array(1...9))
+            expect(seqs, equals: Array(1...9))
             for part in parts { #expect(throws: Never.self) { try ServerMessage.decode(Array(part.utf8)) } }
         }
         var none = SnapshotReply(.subscribed, id: 7, limit: 1000)
         none.begin(notifications: head)
-        #expect(
-            none.finish().map { String(json: $0) } == [
+        expect(
+            none.finish().map { String(json: $0) },
+            equals: [
                 #"{"type":"subscribed","id":7,"users":[],"notifications":{"version":9,"unseen":3,"items":[]}}"#
             ])
     }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import TestSupport
 import Testing
@@ -13,11 +14,11 @@ import Testing
     @Test func `a key is for the algorithms of its kind and curve only`() throws {
         let curve = try jwk(#"{"kty":"EC","crv":"P-256","x":"\#(Self.x)","y":"\#(Self.y)","kid":"one","alg":"ES384"}"#)
         for algorithm in SignatureAlgorithm.allCases {
-            #expect((PublicKey(algorithm, jwk: curve) != nil) == (algorithm == .es256))
+            expect(PublicKey(algorithm, jwk: curve) != nil, equals: algorithm == .es256)
         }
         let edwards = try jwk(#"{"kty":"OKP","crv":"Ed25519","x":"11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo"}"#)
         for algorithm in SignatureAlgorithm.allCases {
-            #expect((PublicKey(algorithm, jwk: edwards) != nil) == (algorithm == .eddsa))
+            expect(PublicKey(algorithm, jwk: edwards) != nil, equals: algorithm == .eddsa)
         }
     }
 
@@ -33,7 +34,7 @@ import Testing
     ])
     func `an invalid key is rejected`(json: String) throws {
         let key = try jwk(json.replacing(#""X""#, with: "\"\(Self.x)\"").replacing(#""Y""#, with: "\"\(Self.y)\""))
-        for algorithm in SignatureAlgorithm.allCases { #expect(PublicKey(algorithm, jwk: key) == nil) }
+        for algorithm in SignatureAlgorithm.allCases { expect(PublicKey(algorithm, jwk: key) == nil) }
     }
 
     @Test(arguments: [
@@ -58,14 +59,14 @@ import Testing
             let key = try jwk(#"{"kty":"RSA","n":"\#(number(modulus))","e":"\#(number(exponent))"}"#)
             return PublicKey(.rs256, jwk: key) != nil
         }
-        #expect(try isKey(modulus, [1, 0, 1]))
-        #expect(try isKey(modulus, [3]))
-        #expect(try !isKey(modulus, [1]))
-        #expect(try !isKey(modulus, [2]))
-        #expect(try !isKey(modulus, []))
-        #expect(try !isKey(modulus, [1] + Array(repeating: 0, count: 7) + [1]), "an exponent of 65 bits")
-        #expect(try !isKey([0x7F] + modulus.dropFirst(), [1, 0, 1]), "2047 bits")
-        #expect(try !isKey(Array(modulus.dropLast()) + [modulus[255] ^ 1], [1, 0, 1]), "an even modulus")
-        #expect(try !isKey(Array(repeating: 0xFF, count: 1_025), [1, 0, 1]), "8200 bits")
+        try expect(isKey(modulus, [1, 0, 1]))
+        try expect(isKey(modulus, [3]))
+        try expect(!isKey(modulus, [1]))
+        try expect(!isKey(modulus, [2]))
+        try expect(!isKey(modulus, []))
+        try expect(!isKey(modulus, [1] + Array(repeating: 0, count: 7) + [1]), "an exponent of 65 bits")
+        try expect(!isKey([0x7F] + modulus.dropFirst(), [1, 0, 1]), "2047 bits")
+        try expect(!isKey(Array(modulus.dropLast()) + [modulus[255] ^ 1], [1, 0, 1]), "an even modulus")
+        try expect(!isKey(Array(repeating: 0xFF, count: 1_025), [1, 0, 1]), "8200 bits")
     }
 }

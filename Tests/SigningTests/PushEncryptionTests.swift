@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import Testing
 
@@ -24,15 +25,15 @@ import Testing
         let sender = try bytes(
             "BP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27mlmlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A8")
         let own = try key(try bytes("yfWPiYE-n46HLnH0KqZOF1fJJU3MYrct3AELtAQ-oRw"), sender)
-        #expect(own.publicKey.point == sender)
+        expect(own.publicKey.point, equals: sender)
         let encryption = try #require(
             PushEncryption(point: try bytes(Self.subscriber), secret: try bytes(Self.secret)))
         let encrypted = try encryption.encrypt(
             Array("When I grow up, I want to be a watermelon".utf8), with: own,
             salt: try bytes("DGv6ra1nlYgDCS1FRnbzlw"))
-        #expect(
-            Base64URL.encode(encrypted)
-                == "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27ml"
+        expect(
+            Base64URL.encode(encrypted),
+            equals: "DGv6ra1nlYgDCS1FRnbzlwAAEABBBP4z9KsN6nGRTbVYI_c7VJSPQTBtkgcy27ml"
                 + "mlMoZIIgDll6e3vCYLocInmYWAmS6TlzAC8wEqKK6PBru3jl7A_yl95bQpu6cVPT"
                 + "pK4Mqgkf1CXztLVBSt2Ks3oZwbuwXPXLWyouBWLVWGNWQexSgSxsj_Qulcy4a-fN")
     }
@@ -41,23 +42,23 @@ import Testing
         let encryption = try #require(
             PushEncryption(point: try bytes(Self.subscriber), secret: try bytes(Self.secret)))
         let (one, other) = (try encryption.encrypt([1]), try encryption.encrypt([1]))
-        #expect(one[..<16] != other[..<16])
-        #expect(one[21..<86] != other[21..<86])
-        #expect(one.count == 86 + 1 + 17)
-        #expect(try encryption.encrypt([UInt8](repeating: 7, count: PushEncryption.longest)).count == 4_096)
-        #expect(try encryption.encrypt([]).count == 86 + 17)
+        expect(one[..<16] != other[..<16])
+        expect(one[21..<86] != other[21..<86])
+        expect(one.count, equals: 86 + 1 + 17)
+        try expect(encryption.encrypt([UInt8](repeating: 7, count: PushEncryption.longest)).count, equals: 4_096)
+        try expect(encryption.encrypt([]).count, equals: 86 + 17)
     }
 
     @Test func `Points beside the curve and wrong lengths are refused`() throws {
         let (point, secret) = (try bytes(Self.subscriber), try bytes(Self.secret))
-        #expect(PushEncryption(point: point, secret: secret) != nil)
+        expect(PushEncryption(point: point, secret: secret) != nil)
         for length in [0, 15, 17, 32] {
-            #expect(PushEncryption(point: point, secret: [UInt8](repeating: 1, count: length)) == nil)
+            expect(PushEncryption(point: point, secret: [UInt8](repeating: 1, count: length)) == nil)
         }
         for place in [1, 32, 33, 64] {
             var other = point
             other[place] ^= 1
-            #expect(PushEncryption(point: other, secret: secret) == nil)
+            expect(PushEncryption(point: other, secret: secret) == nil)
         }
         // Compressed, without its first byte, too long, the point at infinity, hybrid, and numbers beyond the field.
         let odd: [[UInt8]] = [
@@ -65,16 +66,16 @@ import Testing
             [6 | point[64] & 1] + point[1...], [4] + [UInt8](repeating: 0xFF, count: 64),
             [4] + [UInt8](repeating: 0, count: 64),
         ]
-        for point in odd { #expect(PushEncryption(point: point, secret: secret) == nil, "\(point)") }
+        for point in odd { expect(PushEncryption(point: point, secret: secret) == nil, "\(point)") }
     }
 
     @Test func `A new key is read from its PEM`() throws {
         let key = try PrivateKey()
-        #expect(key.algorithm == .es256)
+        expect(key.algorithm, equals: .es256)
         let other = try #require(PrivateKey(.es256, pem: key.pem))
-        #expect(other.publicKey.point == key.publicKey.point)
-        #expect(key.publicKey.verify(try other.sign([1, 2, 3]), of: [1, 2, 3]))
-        #expect(try PrivateKey().publicKey.point != key.publicKey.point)
-        #expect(PublicKey(point: key.publicKey.point)?.verify(try key.sign([4]), of: [4]) == true)
+        expect(other.publicKey.point, equals: key.publicKey.point)
+        expect(key.publicKey.verify(try other.sign([1, 2, 3]), of: [1, 2, 3]))
+        try expect(PrivateKey().publicKey.point != key.publicKey.point)
+        expect(PublicKey(point: key.publicKey.point)?.verify(try key.sign([4]), of: [4]), equals: true)
     }
 }

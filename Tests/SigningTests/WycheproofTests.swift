@@ -1,3 +1,4 @@
+import Expectations
 import TestSupport
 import Testing
 
@@ -41,13 +42,13 @@ import Testing
             for vector in group.tests {
                 seen += 1
                 for key in keys where vector.result != .acceptable {
-                    #expect(
-                        key.verify(vector.sig.bytes, of: vector.msg.bytes[...]) == (vector.result == .valid),
+                    expect(
+                        key.verify(vector.sig.bytes, of: vector.msg.bytes[...]), equals: vector.result == .valid,
                         "\(file) \(vector.tcId) \(vector.comment)")
                 }
             }
         }
-        #expect(seen == count)
+        expect(seen, equals: count)
     }
 
     private struct CodeVector: Decodable {
@@ -72,17 +73,17 @@ import Testing
         for group in try Wycheproof.groups(file, of: CodeGroup.self) {
             for vector in group.tests {
                 let key = HMACKey(algorithm, secret: vector.key.bytes)
-                #expect((key != nil) == (vector.key.bytes.count >= algorithm.shortest))
+                expect(key != nil, equals: vector.key.bytes.count >= algorithm.shortest)
                 guard let key else { continue }
                 let isWhole = group.tagSize == algorithm.shortest * 8
-                #expect(
-                    key.verify(vector.tag.bytes, of: vector.msg.bytes[...]) == (vector.result == .valid && isWhole),
+                expect(
+                    key.verify(vector.tag.bytes, of: vector.msg.bytes[...]), equals: vector.result == .valid && isWhole,
                     "\(file) \(vector.tcId)")
                 let code = key.sign(vector.msg.bytes)
-                #expect(code.starts(with: vector.tag.bytes) == (vector.result == .valid), "\(file) \(vector.tcId)")
+                expect(code.starts(with: vector.tag.bytes), equals: vector.result == .valid, "\(file) \(vector.tcId)")
                 verified += 1
             }
         }
-        #expect(verified > 100)
+        expect(verified > 100)
     }
 }

@@ -1,3 +1,4 @@
+import Expectations
 import Foundation
 import PresenceProtocol
 import Signing
@@ -26,19 +27,20 @@ import Testing
 
     @Test func `a valid token has its user and its expiry`() async throws {
         let claims = try await verify(payload: [:]).get()
-        #expect(
-            claims == Claims(subject: UserID("ana")!, isBackend: false, expiresAt: Timestamp(Forge.inAnHour) * 1_000))
+        expect(
+            claims,
+            equals: Claims(subject: UserID("ana")!, isBackend: false, expiresAt: Timestamp(Forge.inAnHour) * 1_000))
     }
 
     @Test func `a made token is a good token`() async throws {
         let maker = TokenMaker(secret: Forge.secret)
         let user = UserID(#"a"\/{}:,é"#.replacing("é", with: "~"))!
         let token = try maker.make(user: user, lifetime: 500, role: .backend, now: Forge.now)
-        #expect(
-            try await verify(token).get()
-                == Claims(subject: user, isBackend: true, expiresAt: Forge.now + 500, issuedAt: Forge.now))
-        #expect(try await verify(token, now: Forge.now + 499).get().subject == user)
-        #expect(try await verify(token, now: Forge.now + 500) == .failure(.expired))
+        try await expect(
+            verify(token).get(),
+            equals: Claims(subject: user, isBackend: true, expiresAt: Forge.now + 500, issuedAt: Forge.now))
+        try await expect(verify(token, now: Forge.now + 499).get().subject, equals: user)
+        try await expect(verify(token, now: Forge.now + 500), equals: .failure(.expired))
     }
 
     // MARK: Signatures
@@ -46,7 +48,7 @@ import Testing
     @Test func `another secret signs nothing here`() async throws {
         let stranger = try Forge.hmac("another-secret-of-at-least-thirty-two-bytes")
         let token = try Forge.token(payload: Forge.payload(), signedBy: stranger)
-        #expect(try await verify(token) == .failure(.badSignature))
+        try await expect(verify(token), equals: .failure(.badSignature))
     }
 
     @Test(arguments: [
@@ -55,18 +57,18 @@ import Testing
     func `a header that names another algorithm is refused, signed or not`(alg: String) async throws {
         let header = #"{"alg":"\#(alg)","typ":"JWT"}"#
         let signed = try Forge.token(header: header, payload: Forge.payload())
-        #expect(try await verify(signed) == .failure(.wrongAlgorithm))
+        try await expect(verify(signed), equals: .failure(.wrongAlgorithm))
         let unsigned = signed.prefix { _ in true }.split(separator: ".").prefix(2).joined(separator: ".") + "."
-        #expect(try await verify(unsigned) == .failure(.wrongAlgorithm))
+        try await expect(verify(unsigned), equals: .failure(.wrongAlgorithm))
     }
 
     @Test func `a token without its signature is refused`() async throws {
         let token = try Forge.token(payload: Forge.payload())
         let parts = token.split(separator: ".")
-        #expect(try await verify(parts[0] + "." + parts[1] + ".") == .failure(.badSignature))
-        #expect(try await verify(String(parts[0] + "." + parts[1])) == .failure(.malformed))
+        try await expect(verify(parts[0] + "." + parts[1] + "."), equals: .failure(.badSignature))
+        try await expect(verify(String(parts[0] + "." + parts[1])), equals: .failure(.malformed))
         // A prefix of the right signature is not half right.
-        #expect(try await verify(String(token.dropLast(3))) != .success(try verify(token).get()))
+        try await expect(verify(String(token.dropLast(3))) != .success(try verify(token).get()))
     }
 
     @Test func `no byte of a token can be changed`() async throws {
@@ -86,7 +88,7 @@ import Testing
     @Test func `claims are read only from the signed part`() async throws {
         let ana = try Forge.token(payload: Forge.payload()).split(separator: ".")
         let forged = Base64URL.encode(Array(Forge.payload(["sub": #""bob""#]).utf8))
-        #expect(try await verify("\(ana[0]).\(forged).\(ana[2])") == .failure(.badSignature))
+        try await expect(verify("\(ana[0]).\(forged).\(ana[2])"), equals: .failure(.badSignature))
     }
 
     @Test(arguments: [
@@ -108,7 +110,7 @@ import Testing
         while try token(filler: filler).utf8.count < Authenticator.longestToken { filler += 1 }
         let longest = try token(filler: filler)
         if longest.utf8.count == Authenticator.longestToken { _ = try await verify(longest).get() }
-        #expect(try await verify(token(filler: filler + 3)) == .failure(.malformed))
+        try await expect(verify(token(filler: filler + 3)), equals: .failure(.malformed))
         _ = try await verify(token(filler: filler - 3)).get()
     }
 
@@ -117,22 +119,21 @@ import Testing
     @Test(arguments: ["main", "", "../../secret", "' OR 1=1 --"])
     func `a key id that is not known is refused, and no other key is tried`(kid: String) async throws {
         let token = try Forge.token(header: #"{"alg":"HS256","kid":"\#(kid)"}"#, payload: Forge.payload())
-        #expect(try await verify(token) == .failure(.unknownKey))
+        try await expect(verify(token), equals: .failure(.unknownKey))
     }
 
     @Test func `extensions that must be understood are refused`() async throws {
         let header = #"{"alg":"HS256","crit":["b64"],"b64":false}"#
-        #expect(
-            try await verify(Forge.token(header: header, payload: Forge.payload()))
-                == .failure(.unsupportedExtension))
+        try await expect(
+            verify(Forge.token(header: header, payload: Forge.payload())), equals: .failure(.unsupportedExtension))
     }
 
     @Test func `a key that comes with the token is not used`() async throws {
         let own = try Forge.hmac("a-key-that-the-attacker-brought-along-with-it")
         let header = #"{"alg":"HS256","jwk":{"kty":"oct","k":"YS1rZXk"},"jku":"https://evil.example/keys"}"#
-        #expect(
-            try await verify(Forge.token(header: header, payload: Forge.payload(), signedBy: own))
-                == .failure(.badSignature))
+        try await expect(
+            verify(Forge.token(header: header, payload: Forge.payload(), signedBy: own)),
+            equals: .failure(.badSignature))
     }
 
     @Test(arguments: [
@@ -140,21 +141,22 @@ import Testing
         #"{"alg":"HS256"}x"#, #"["HS256"]"#, #"{"alg":"HS256",}"#,
     ])
     func `a header that readers could take differently is refused`(header: String) async throws {
-        #expect(try await verify(Forge.token(header: header, payload: Forge.payload())) == .failure(.malformed))
+        try await expect(verify(Forge.token(header: header, payload: Forge.payload())), equals: .failure(.malformed))
     }
 
     // MARK: Claims
 
     @Test(arguments: ["", "null", "\"1763715600\"", "true", "0", "-1", "1763715600000", "1e300", "{}", "0.0004"])
     func `a token without a reasonable expiry is refused`(exp: String) async throws {
-        #expect(try await verify(payload: ["exp": exp]) == .failure(.badClaim(.expiration)))
+        try await expect(verify(payload: ["exp": exp]), equals: .failure(.badClaim(.expiration)))
     }
 
     @Test func `expiry is exact, and may be a fraction`() async throws {
         let token = try Forge.token(payload: Forge.payload(["exp": "1763712000.25"]))
-        #expect(try await verify(token, now: Forge.now + 249).get().expiresAt == Forge.now + 250)
-        #expect(try await verify(token, now: Forge.now + 250) == .failure(.expired))
-        #expect(try await verify(payload: ["exp": "1.7637156e9"]).get().expiresAt == Timestamp(Forge.inAnHour) * 1_000)
+        try await expect(verify(token, now: Forge.now + 249).get().expiresAt, equals: Forge.now + 250)
+        try await expect(verify(token, now: Forge.now + 250), equals: .failure(.expired))
+        try await expect(
+            verify(payload: ["exp": "1.7637156e9"]).get().expiresAt, equals: Timestamp(Forge.inAnHour) * 1_000)
     }
 
     @Test(arguments: ["nbf", "iat"])
@@ -162,8 +164,8 @@ import Testing
         let seconds = Forge.now / 1_000
         _ = try await verify(payload: [claim: "\(seconds - 100)"]).get()
         _ = try await verify(payload: [claim: "\(seconds + 5)"]).get()
-        #expect(try await verify(payload: [claim: "\(seconds + 6)"]) == .failure(.notYetValid))
-        #expect(try await verify(payload: [claim: "\(Forge.now)"]) != .failure(.notYetValid))
+        try await expect(verify(payload: [claim: "\(seconds + 6)"]), equals: .failure(.notYetValid))
+        try await expect(verify(payload: [claim: "\(Forge.now)"]) != .failure(.notYetValid))
         await #expect(throws: AuthenticationFailure.self) { try await verify(payload: [claim: "\"now\""]).get() }
         await #expect(throws: AuthenticationFailure.self) { try await verify(payload: [claim: "-1"]).get() }
     }
@@ -175,9 +177,9 @@ import Testing
 
     @Test func `a subject is at most 128 bytes, with escapes decoded`() async throws {
         let longest = String(repeating: "x", count: 128)
-        #expect(try await verify(payload: ["sub": "\"\(longest)\""]).get().subject.string == longest)
-        #expect(try await verify(payload: ["sub": "\"\(longest)x\""]) == .failure(.badClaim(.subject)))
-        #expect(try await verify(payload: ["sub": #""\u0061n\u0061""#]).get().subject.string == "ana")
+        try await expect(verify(payload: ["sub": "\"\(longest)\""]).get().subject.string, equals: longest)
+        try await expect(verify(payload: ["sub": "\"\(longest)x\""]), equals: .failure(.badClaim(.subject)))
+        try await expect(verify(payload: ["sub": #""\u0061n\u0061""#]).get().subject.string, equals: "ana")
     }
 
     @Test func `a claim that is there twice is refused`() async throws {
@@ -196,12 +198,12 @@ import Testing
         #"{"backend":true}"#, #""user""#, "",
     ])
     func `nothing but the role backend makes a backend`(role: String) async throws {
-        #expect(try await verify(payload: ["role": role]).get().isBackend == false)
+        try await expect(verify(payload: ["role": role]).get().isBackend, equals: false)
     }
 
     @Test func `claims that are not known are passed over, however they look`() async throws {
         let extra = #"{"deep":[[[{"a":[1,2,{"b":null}]}]]],"text":"\"}\\"}"#
-        #expect(try await verify(payload: ["x": extra, "y": "[]", "z": "-1.5e-3"]).get().subject.string == "ana")
+        try await expect(verify(payload: ["x": extra, "y": "[]", "z": "-1.5e-3"]).get().subject.string, equals: "ana")
         let nested = String(repeating: "[", count: 5_000) + String(repeating: "]", count: 5_000)
         await #expect(throws: AuthenticationFailure.self) { try await verify(payload: ["x": nested]).get() }
     }
@@ -218,11 +220,11 @@ import Testing
         _ = try await verify(["iss": iss, "aud": #"["other","presence"]"#]).get()
         // No one else knows the secret: a token that names no issuer is ours.
         _ = try await verify([:]).get()
-        #expect(try await verify(["iss": #""https://app.example/""#]) == .failure(.badClaim(.issuer)))
-        #expect(try await verify(["iss": "null"]) == .failure(.badClaim(.issuer)))
-        #expect(try await verify(["aud": #""other""#]) == .failure(.badClaim(.audience)))
-        #expect(try await verify(["aud": "[]"]) == .failure(.badClaim(.audience)))
-        #expect(try await verify(["aud": #"["presence",1]"#]) == .failure(.badClaim(.audience)))
+        try await expect(verify(["iss": #""https://app.example/""#]), equals: .failure(.badClaim(.issuer)))
+        try await expect(verify(["iss": "null"]), equals: .failure(.badClaim(.issuer)))
+        try await expect(verify(["aud": #""other""#]), equals: .failure(.badClaim(.audience)))
+        try await expect(verify(["aud": "[]"]), equals: .failure(.badClaim(.audience)))
+        try await expect(verify(["aud": #"["presence",1]"#]), equals: .failure(.badClaim(.audience)))
     }
 
     // MARK: Error messages
@@ -234,23 +236,23 @@ import Testing
             return
         }
         for part in token.split(separator: ".").map(String.init) + ["a secret name"] {
-            #expect(!"\(failure)".contains(part))
-            #expect(!String(reflecting: failure).contains(part))
+            expect(!"\(failure)".contains(part))
+            expect(!String(reflecting: failure).contains(part))
         }
-        #expect(!"\(Forge.secret)".contains("horse") && !String(reflecting: Forge.secret).contains("horse"))
+        expect(!"\(Forge.secret)".contains("horse") && !String(reflecting: Forge.secret).contains("horse"))
         var dumped = ""
         dump(Forge.secret, to: &dumped)
-        #expect(!dumped.contains("horse"))
+        expect(!dumped.contains("horse"))
     }
 
     @Test func `secrets are long, random and never the same`() {
         let texts = Set((0..<100).map { _ in TokenSecret().text })
-        #expect(texts.count == 100)
-        #expect(texts.allSatisfy { $0.utf8.count == 43 })
+        expect(texts.count, equals: 100)
+        expect(texts.allSatisfy { $0.utf8.count == 43 })
         let zeros = String(repeating: "\0", count: 44)
         for text in ["short", "", "   \n", String(repeating: " ", count: 40), zeros, Forge.secret.text + zeros] {
-            #expect(TokenSecret(text)?.text == nil)
+            expect(TokenSecret(text)?.text, equals: nil)
         }
-        #expect(TokenSecret("\n \(Forge.secret.text)\n")?.text == Forge.secret.text)
+        expect(TokenSecret("\n \(Forge.secret.text)\n")?.text, equals: Forge.secret.text)
     }
 }
