@@ -249,6 +249,16 @@ def look_at_subjects():
         fault(commit, what)
 
 
+def look_at_expectations():
+    """Macros with a condition took a third of the tests' build. (The code of pages, in the two files Snippets, has them.)"""
+    for path in swift_files("Tests"):
+        if path.name.endswith("Snippets.swift"):
+            continue
+        for number, line in enumerate(path.read_text().splitlines()):
+            if re.search(r"#expect\((?!throws:|processExitsWith:|$)", line) and not line.strip().startswith("//"):
+                fault(f"{name(path)}:{number + 1}", "#expect with a condition; expect(…) compiles faster")
+
+
 def look_at_tasks():
     """Only ShardTasks starts features' async functions: another task would leave the shard's thread."""
     for path in swift_files("Sources/PresenceCore", "Sources/PresenceServer/Features", "Sources/PresenceServer/Delivery"):
@@ -279,7 +289,7 @@ def look_at_mails():
 
 CHECKS = [look_at_imports, look_at_sizes, look_at_pages, look_at_unsafe_constructs, look_at_the_core, look_at_words, look_at_requirements,
           look_at_named_tests, look_at_documentation, look_at_english, look_at_subjects, look_at_tasks,
-          look_at_scripts, look_at_manifests, look_at_mails]
+          look_at_expectations, look_at_scripts, look_at_manifests, look_at_mails]
 
 for check in CHECKS:
     check()
