@@ -4,7 +4,7 @@ import Redis
 /// How the shard becomes live: at its start, after a break, and after events may have been missed.
 ///
 ///     format ──▶ lease ──▶ partitions ──▶ sessions ──▶ remains of former incarnations ──▶ watched topics ──▶ a canary
-///     `──────── only with a new incarnation ────────´
+///     `──────── only with a new incarnation ────────´    (otherwise a renewal, for Redis' time)
 ///
 /// Each step belongs to an attempt; whatever makes the attempt obsolete starts the next one.
 extension ShardMembership {
@@ -27,7 +27,24 @@ extension ShardMembership {
                 }
             }
         } else {
-            assertSessions(attempt)
+            askTime(attempt) { [self] in assertSessions(attempt) }
+        }
+    }
+
+    /// Only the subscription broke, or Redis was silent. Redis' clock may have been set back since the last renewal, and
+    /// features derive from it which changes they missed. So the time is asked once the subscription is up, and before
+    /// anything is read. (A new incarnation learns the time when it enters its lease.)
+    private func askTime(_ attempt: Int, next: @escaping () -> Void) {
+        let sentAt = shard.clock.now
+        runRenewal(of: incarnation, entering: false) { [self] result in
+            guard attempt == self.attempt else { return }
+            guard !Self.isGone(result) else { return noticeFencing() }
+            // Without a renewal the shard cannot become live: the next one that succeeds begins again.
+            if case .failure(.server) = result, state != .starting { return isResynchronising = false }
+            proceed(attempt, result, "lease") { value in
+                renewed(sentAt: sentAt, answer: value)
+                next()
+            }
         }
     }
 

@@ -63,6 +63,20 @@ import Testing
         try world.run(until: "bob is told", within: 30_000) { told(bob)?["unread"] as? Int == 1 }
     }
 
+    /// Only the subscription breaks, before the next renewal shows that the clock was set back.
+    @Test(arguments: [0, 50_000, 600_000, 7_200_000])
+    func `a change that was missed while the subscription was broken is delivered`(step: Milliseconds) throws {
+        let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
+        try watch(bob)
+        try world.run(for: Self.hour)
+        world.redisEpoch -= step
+        world.redis.ran = { [world] script, _, _ in
+            if script == .send { world.after(0) { world.shards[1].cutSubscription() } }
+        }
+        send(1)
+        try world.run(until: "bob is told", within: 30_000) { told(bob)?["unread"] as? Int == 1 }
+    }
+
     @Test(arguments: [0, 3_600_000])
     func `a mute of ten minutes lasts ten minutes, even if Redis' clock is set back`(step: Milliseconds) throws {
         let bob = try SimulatedClient("bob", in: world).connect(to: world.shards[1])
