@@ -78,4 +78,25 @@ import Testing
         try world.run(until: "bob is told", within: 10_000) { told.last == long }
         expect(refusals, equals: 3)
     }
+
+    /// The second break begins when the lists have been read, and the shard is not live yet. It is long: a change from
+    /// its beginning is sent because it came after the first loss.
+    @Test func `a change during a second break is delivered`() throws {
+        let shard = world.shards[1]
+        shard.loseRedis(for: 1_000)
+        var isLostAgain = false
+        world.redis.ran = { [world] script, arguments, _ in
+            // This renewal has the canary that would end the first break.
+            let isLast = script == .renew && arguments[1] == shard.logic.link.incarnation && arguments[3] != "1"
+            guard isLast, !isLostAgain, !shard.logic.link.isLive else { return }
+            isLostAgain = true
+            world.after(0) { shard.loseRedis(for: 90_000) }
+        }
+        try world.run(until: "Redis is lost again") { isLostAgain }
+        try world.run(for: 10)
+        send("x", 100)
+        try world.run(for: 60_000)
+        expect(told.isEmpty && ana.texts.contains { $0.hasPrefix(#"{"type":"sent","#) })
+        try world.run(until: "bob is told", within: 60_000) { told.last == "x" }
+    }
 }

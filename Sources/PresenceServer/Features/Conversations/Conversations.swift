@@ -68,6 +68,7 @@ final class Conversations: Feature {
 
     func storeAgain() async throws(RedisFailure) { try await pairKey.read() }
     func readAgain() async throws(RedisFailure) { try await lists.readAgain() }
+    func becameLive() { lists.live() }
 
     // MARK: Direct conversations
 

@@ -6,6 +6,10 @@ import Redis
 extension ConversationLists {
     func lost() { if lostAt == nil { lostAt = (shard.clock.redisNow, shard.clock.now) } }
 
+    /// Until the shard is live, another break may follow, and the lists are read once more: all changes since the first
+    /// loss are sent then.
+    func live() { lostAt = nil }
+
     /// The version from which on events may be missing. Versions follow Redis' clock, which may have gone back since.
     private var missedSince: Timestamp {
         let (now, redisNow) = (shard.clock.now, shard.clock.redisNow)
@@ -20,7 +24,6 @@ extension ConversationLists {
         try await shard.tasks.each(users.ids, window: 16) { [self] (user) throws(RedisFailure) in
             try await reload(user, since: since)
         }
-        lostAt = nil
     }
 
     private func reload(_ user: UserID, since: Timestamp) async throws(RedisFailure) {
