@@ -19,8 +19,8 @@ let strict: [SwiftSetting] = [.swiftLanguageMode(.v6)] + (isOurBuild ? [.treatAl
 let ours: [SwiftSetting] = strict + optimised
 
 /// Tests are not optimised: that would double their compile time and speed up little. The simulator plays the thousands
-/// of histories, and it is optimised. The protocol's messages, which take nine times as long to compile with the
-/// optimizer, the client library, small programs and modules that histories hardly use are not optimised either.
+/// of histories, and it is optimised. The client library, small programs and modules that histories hardly use are not
+/// optimised either.
 let tests = strict
 
 /// Async functions of code that runs on a shard stay on the shard's executor.
@@ -111,7 +111,7 @@ let package = Package(
         .target(name: "Signing", dependencies: ["CSigning"], swiftSettings: ours),
 
         // The protocol: messages, values and their rules.
-        .target(name: "PresenceProtocol", swiftSettings: strict),
+        .target(name: "PresenceProtocol", swiftSettings: ours),
         // The server's foundations: its data directory and its own Redis; tokens.
         .target(
             name: "Installation",
