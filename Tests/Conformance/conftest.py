@@ -17,8 +17,9 @@ from support.web_push import WebPushService
 LONGEST_TEST = 180
 """Seconds after which a test that hangs is given up."""
 
-LONG = ("test_23_replicas", "test_26_photos_s3", "test_31_push", "test_31_push_services", "test_31_push_web", "test_34_rolling_upgrade")
-"""Files with tests that take ten seconds and more."""
+LONG = ("test_23_replicas", "test_26_photos_s3", "test_31_push", "test_31_push_notifications", "test_31_push_services", "test_31_push_web",
+        "test_34_rolling_upgrade", "test_42_notification_settings")
+"""Files with tests that take ten seconds and more: quiet hours end with a minute of the clock."""
 
 BROWSERS = 2
 """With one worker, these tests would take longer than all others together."""
