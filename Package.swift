@@ -412,13 +412,8 @@ if isForTests {
             ]
         ),
         ("PresenceCore", ["PresenceKitTests", "PresenceLoadTests", "PresenceProtocolTests"]),
-        (
-            "PresenceServer",
-            [
-                "PresenceDomainTests", "PresenceURLSessionTests", "RedisTests", "TokensTests", "WebSocketsTests",
-                "WorkersTests",
-            ]
-        ),
+        ("PresenceServer", ["PresenceDomainTests", "PresenceURLSessionTests", "RedisTests"]),
+        ("Simulator", ["TokensTests", "WebSocketsTests", "WorkersTests"]),
     ]
     for (link, tests) in beside {
         for target in package.targets where tests.contains(target.name) {
