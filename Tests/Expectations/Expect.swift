@@ -5,44 +5,25 @@ import Testing
 /// the compiler expands and checks each use of a macro: with macros, that was a third of the tests' build.
 ///
 /// `#expect(throws:)` and `#require` remain macros.
+/// - Parameter sourceLocation: In a helper: where the test calls it.
 public func expect(
-    _ condition: Bool, _ comment: @autoclosure () -> Comment? = nil,
+    _ condition: Bool, _ comment: @autoclosure () -> Comment? = nil, sourceLocation: SourceLocation? = nil,
     fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
 ) {
     if condition { return }
-    let place = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
-    record(call: place, comment: comment(), at: place)
+    let call = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
+    record(call: call, comment: comment(), at: sourceLocation ?? call)
 }
 
 /// Records an issue with both values if they differ.
 public func expect<Value: Equatable>(
     _ value: Value, equals expected: Value, _ comment: @autoclosure () -> Comment? = nil,
-    fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
-) {
-    if value == expected { return }
-    let place = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
-    record(call: place, values: (value, expected), comment: comment(), at: place)
-}
-
-/// The same at another place: where the test calls the helper that has this call.
-public func expect(
-    _ condition: Bool, _ comment: @autoclosure () -> Comment? = nil, sourceLocation: SourceLocation,
-    fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
-) {
-    if condition { return }
-    let call = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
-    record(call: call, comment: comment(), at: sourceLocation)
-}
-
-/// The same for two values at another place.
-public func expect<Value: Equatable>(
-    _ value: Value, equals expected: Value, _ comment: @autoclosure () -> Comment? = nil,
-    sourceLocation: SourceLocation,
+    sourceLocation: SourceLocation? = nil,
     fileID: String = #fileID, filePath: String = #filePath, line: Int = #line, column: Int = #column
 ) {
     if value == expected { return }
     let call = SourceLocation(fileID: fileID, filePath: filePath, line: line, column: column)
-    record(call: call, values: (value, expected), comment: comment(), at: sourceLocation)
+    record(call: call, values: (value, expected), comment: comment(), at: sourceLocation ?? call)
 }
 
 private func record(

@@ -103,7 +103,7 @@ import Testing
             if case .answer(_, .failure(let error)) = directive { error.retryAfter } else { nil }
         }
         expect(turns, equals: [.seconds(60)] + (1..<800).map { .milliseconds(500 + 20 * $0) })
-        // What comes when all had their turns waits for none.
+        // A request that comes when all had their turns waits for no other.
         bench.pass(.seconds(16))
         bench.handle(request(801))
         bench.receive(.refusal(bench.lastID, .rateLimited, retryAfter: 500))
