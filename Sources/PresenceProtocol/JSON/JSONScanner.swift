@@ -89,6 +89,8 @@ public struct JSONScanner {
     }
 
     /// Reads one whole value, nested ones included, and returns its position.
+    // Copies of it in all decoders would double the time to compile this module.
+    @inline(never)
     public mutating func value() throws(JSONError) -> JSONValue {
         let byte = try nextByte()
         let first = cursor
