@@ -18,6 +18,8 @@ package struct Setting<Value: SettingValue>: AnySetting {
     fileprivate let set: @Sendable (inout ServerConfiguration, Value) -> Void
 
     /// A setting of the core. Its default is the one of the property.
+    // Copies of it for all settings would take seconds to compile.
+    @inline(never)
     init(
         _ key: String, _ path: WritableKeyPath<ServerConfiguration, Value> & Sendable,
         in range: ClosedRange<Int64>? = Value.range, about: String
@@ -35,6 +37,7 @@ package struct Setting<Value: SettingValue>: AnySetting {
     ///   - columns: For a list of mappings: the keys of each. The last one's value is a list of texts, and may be missing.
     ///     The value has a text for each mapping: its columns in order, separated by spaces.
     ///     If a column is marked, `NAME?` for one that may be missing or `NAME[]` for a list, all are named: `NAME=VALUE …`.
+    @inline(never)
     package init(
         _ key: String, _ standard: Value, in range: ClosedRange<Int64>? = Value.range, columns: [String] = [],
         about: String

@@ -8,6 +8,8 @@ struct WebFile: Sendable {
     var content: HTTPContent
     let bytes: PackedBytes
 
+    // Copies of it for all files would take seconds to compile.
+    @inline(never)
     init(_ path: String, _ type: String, _ asset: asset, _ headers: [(name: String, value: String)]) {
         self.path = path
         let plain = Array(UnsafeBufferPointer(start: asset.bytes, count: asset.count))
