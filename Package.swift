@@ -119,7 +119,8 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Tokens",
-            dependencies: ["Installation", "PresenceProtocol", "Signing"], swiftSettings: unchecked),
+            dependencies: ["Installation", "PresenceProtocol", "Signing"],
+            swiftSettings: isForTests ? strict : unchecked),
         // The rules for passwords, and their hashes.
         .target(
             name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: strict),
@@ -258,7 +259,7 @@ let package = Package(
         .target(name: "Expectations", path: "Tests/Expectations", swiftSettings: strict),
         .target(
             name: "TestSupport", dependencies: ["EventLoops", "Redis", "WebSockets"], path: "Tests/Support",
-            swiftSettings: ours),
+            swiftSettings: strict),
         // Shards on simulated time, and the histories that are played on them. It uses internal declarations, so it is
         // for debug builds only, like the tests; unlike the tests it is compiled with the optimizer.
         .target(
