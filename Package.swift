@@ -31,9 +31,12 @@ let onShards: [SwiftSetting] = [.enableUpcomingFeature("NonisolatedNonsendingByD
 let unchecked: [SwiftSetting] =
     ours + [.unsafeFlags(["-enforce-exclusivity=unchecked"], .when(configuration: .release))]
 
-/// The features take longest to compile with the optimizer, and tests gain almost nothing by it: in the suite `server`
-/// all of the product's code takes 7 % of the processor time.
-let features: [SwiftSetting] = (isForTests ? strict : unchecked) + onShards
+/// Tests gain almost nothing if these are optimised: in the suite `server` all of the product's code takes 7 % of the
+/// processor time.
+let uncheckedIfReleased: [SwiftSetting] = isForTests ? strict : unchecked
+
+/// The features take longest to compile with the optimizer.
+let features: [SwiftSetting] = uncheckedIfReleased + onShards
 
 /// Needed only by `make docs`: a plugin is built whenever its package is present.
 let documentation: [Package.Dependency] =
@@ -119,8 +122,7 @@ let package = Package(
             swiftSettings: strict),
         .target(
             name: "Tokens",
-            dependencies: ["Installation", "PresenceProtocol", "Signing"],
-            swiftSettings: isForTests ? strict : unchecked),
+            dependencies: ["Installation", "PresenceProtocol", "Signing"], swiftSettings: uncheckedIfReleased),
         // The rules for passwords, and their hashes.
         .target(
             name: "Passwords", dependencies: ["CSodium", "CAssets"], exclude: ["Assets"], swiftSettings: strict),
