@@ -147,7 +147,7 @@ setup-loadtest: setup-tests $(LOADTEST_PACKAGES_STAMP)
 PRODUCTS := presenced presence-watch presence-chat presence-load
 
 # Processor seconds of a first build, and those of its longest chain of modules, which no number of cores shortens (the core,
-# then the server): Tests/README.md has the measurement.
+# then the server); Tests/README.md has their shares.
 BUILD_SECONDS := 410
 BUILD_CHAIN := 200
 
